@@ -1,0 +1,64 @@
+"""Types of parameters that the specification, the policies, the form, the API and the CLI share.
+
+Each accepts what a person writes ("16", "64Gi", 2.5) and holds base units; each says what is allowed when it refuses.
+"""
+
+import math
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from backend.model import quantities
+
+
+class Parameters(BaseModel):
+    """Base of every set of parameters: unknown names are refused, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def _cpu(value: Any) -> int:
+    return _quantity(value, quantities.cpu_millis)
+
+
+def _memory(value: Any) -> int:
+    return _quantity(value, quantities.memory_bytes)
+
+
+def _quantity(value: Any, read: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError("must be a quantity such as 2, '500m' or '64Gi'")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("must be a finite quantity such as 2, '500m' or '64Gi'")
+    amount = int(read(value))
+    if amount < 0:
+        raise ValueError("must not be negative")
+    return amount
+
+
+def _no_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("must be a number, not true or false")
+    return value
+
+
+def _positive(value: int) -> int:
+    if value == 0:
+        raise ValueError("must be more than zero")
+    return value
+
+
+Cpu = Annotated[int, BeforeValidator(_cpu, json_schema_input_type=str | float)]
+"""A CPU quantity ("2", "500m", 1.5), held in millicores; zero is allowed."""
+PositiveCpu = Annotated[Cpu, AfterValidator(_positive)]
+Memory = Annotated[int, BeforeValidator(_memory, json_schema_input_type=str | float)]
+"""A memory quantity ("64Gi", 1e9), held in bytes; zero is allowed."""
+PositiveMemory = Annotated[Memory, AfterValidator(_positive)]
+Seconds = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, allow_inf_nan=False)]
+"""A time or duration in seconds, from 0 on."""
+PositiveSeconds = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=0)]
+PositiveCount = Annotated[int, BeforeValidator(_no_bool), Field(ge=1)]
+Fraction = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, le=1, allow_inf_nan=False)]
+ObjectName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$")]
+"""A name as Kubernetes takes it: small letters, digits and dashes. 53 characters leave room for "-migrated"."""

@@ -1,0 +1,157 @@
+"""The cluster as columns: one row a node, so that a filter or score sees all nodes in a few array operations.
+
+A row belongs to a node's name for good (a node that comes back finds its row again); rows keep the order in
+which the nodes joined. `ClusterState` is the only writer.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.model.objects import Job, Node, Taint
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+DEFAULT_SCORING_CPU_MILLIS = 100
+"""What kube-scheduler's scores take as the CPU request of a pod that names none (util.DefaultMilliCPURequest)."""
+DEFAULT_SCORING_MEMORY_BYTES = 200 * 1024 * 1024
+"""The same for memory (util.DefaultMemoryRequest)."""
+
+_INT_COLUMNS = (
+    "cpu_millis",
+    "memory_bytes",
+    "max_pods",
+    "requested_cpu_millis",
+    "requested_memory_bytes",
+    "scoring_cpu_millis",
+    "scoring_memory_bytes",
+    "pods",
+)
+_BOOL_COLUMNS = ("present", "ready", "unschedulable")
+
+
+def scoring_requests(job: Job) -> tuple[int, int]:
+    """Millicores and bytes a pod of this job counts for in scores."""
+    return (
+        job.cpu_request_millis or DEFAULT_SCORING_CPU_MILLIS,
+        job.memory_bytes or DEFAULT_SCORING_MEMORY_BYTES,
+    )
+
+
+class NodeTable:
+    """Columns over the nodes. All arrays have length `len(table)`; rows of nodes that left have present False."""
+
+    cpu_millis: Ints
+    memory_bytes: Ints
+    max_pods: Ints
+    requested_cpu_millis: Ints
+    requested_memory_bytes: Ints
+    scoring_cpu_millis: Ints
+    """Requests with kube-scheduler's defaults for pods that name none."""
+    scoring_memory_bytes: Ints
+    pods: Ints
+    """Pods bound to or reserved on the node."""
+    present: Bools
+    ready: Bools
+    unschedulable: Bools
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.row_of: dict[str, int] = {}
+        self.nodes: list[Node] = []
+        self.version = 0
+        """Raised by every change of what nodes are (not of what runs on them): key for cached masks."""
+        self._capacity = 0
+        self._storage: dict[str, NDArray[np.generic]] = {}
+        self._holds: dict[str, Bools] = {}
+        self._workloads: dict[str, Ints] = {}
+        self._image_bytes: dict[str, int] = {}
+        self._expose()
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def put_node(self, node: Node) -> int:
+        """Add a node or replace what is known of it; its row."""
+        row = self.row_of.get(node.name)
+        if row is None:
+            row = len(self.names)
+            self.names.append(node.name)
+            self.nodes.append(node)
+            self.row_of[node.name] = row
+            self._grow()
+        self.nodes[row] = node
+        self.cpu_millis[row] = node.cpu_millis
+        self.memory_bytes[row] = node.memory_bytes
+        self.max_pods[row] = node.max_pods
+        self.present[row] = True
+        self.ready[row] = node.ready
+        self.unschedulable[row] = node.unschedulable
+        self.version += 1
+        return row
+
+    def remove_node(self, name: str) -> None:
+        """Mark a node as gone, with its images; what runs on it is released pod by pod."""
+        row = self.row_of[name]
+        self.present[row] = False
+        for mask in self._holds.values():
+            mask[row] = False
+        self.version += 1
+
+    def taints(self, row: int) -> tuple[Taint, ...]:
+        """The taints of the node in a row."""
+        return self.nodes[row].taints
+
+    def place(self, row: int, job: Job, sign: int = 1) -> None:
+        """Count a pod of the job on a row (sign 1) or take it off (sign -1)."""
+        cpu, memory = scoring_requests(job)
+        self.requested_cpu_millis[row] += sign * job.cpu_request_millis
+        self.requested_memory_bytes[row] += sign * job.memory_bytes
+        self.scoring_cpu_millis[row] += sign * cpu
+        self.scoring_memory_bytes[row] += sign * memory
+        self.pods[row] += sign
+        self.workload_counts(job.workload)[row] += sign
+
+    def workload_counts(self, workload: str) -> Ints:
+        """Pods of that workload on each node."""
+        counts = self._workloads.get(workload)
+        if counts is None:
+            counts = self._workloads[workload] = np.zeros(self._capacity, np.int64)
+        return counts[: len(self.names)]
+
+    def hold_image(self, row: int, image: str, size_bytes: int | None = None) -> None:
+        """The node of that row holds the image from now on."""
+        mask = self._holds.get(image)
+        if mask is None:
+            mask = self._holds[image] = np.zeros(self._capacity, np.bool_)
+        mask[row] = True
+        if size_bytes is not None:
+            self._image_bytes[image] = size_bytes
+
+    def holders(self, image: str) -> Bools | None:
+        """Which nodes hold the image; None if no node ever did."""
+        mask = self._holds.get(image)
+        return None if mask is None else mask[: len(self.names)]
+
+    def image_bytes(self, image: str) -> int | None:
+        """Size of an image as last seen on a node."""
+        return self._image_bytes.get(image)
+
+    def _grow(self) -> None:
+        if len(self.names) > self._capacity:
+            self._capacity = max(16, 2 * self._capacity)
+            for store in (self._storage, self._holds, self._workloads):
+                for name, old in store.items():
+                    new = np.zeros(self._capacity, old.dtype)
+                    new[: len(old)] = old
+                    store[name] = new
+        self._expose()
+
+    def _expose(self) -> None:
+        size = len(self.names)
+        for name in _INT_COLUMNS:
+            stored = self._storage.setdefault(name, np.zeros(self._capacity, np.int64))
+            setattr(self, name, stored[:size])
+        for name in _BOOL_COLUMNS:
+            stored = self._storage.setdefault(name, np.zeros(self._capacity, np.bool_))
+            setattr(self, name, stored[:size])

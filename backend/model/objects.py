@@ -1,0 +1,80 @@
+"""Nodes, pods and jobs as the policies see them: values, never changed in place."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+
+
+class Taint(Struct, frozen=True, gc=False):
+    """A mark on a node that keeps away pods which do not tolerate it."""
+
+    key: str
+    effect: TaintEffect = "NoSchedule"
+    value: str = ""
+
+
+class Toleration(Struct, frozen=True, gc=False):
+    """A pod's consent to taints. An empty key with operator Exists tolerates every key; no effect, every effect."""
+
+    key: str = ""
+    operator: Literal["Equal", "Exists"] = "Equal"
+    value: str = ""
+    effect: TaintEffect | Literal[""] = ""
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Whether this toleration matches the taint, by the rules of the Kubernetes API."""
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        if self.operator == "Exists":
+            return True
+        return bool(self.key) and self.value == taint.value
+
+
+class Node(Struct, frozen=True):
+    """A machine of the cluster and what it offers to pods."""
+
+    name: str
+    cpu_millis: int
+    memory_bytes: int
+    max_pods: int = 110
+    labels: dict[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    images: tuple[str, ...] = ()
+    """Images it holds when it joins."""
+    ready: bool = True
+    unschedulable: bool = False
+
+
+class Job(Struct, frozen=True):
+    """A unit of work whose identity survives migration. Holds only what a policy may know beforehand."""
+
+    name: str
+    workload: str
+    """The kind of work, such as "lenet"; pods of one workload are equal pods for spreading."""
+    image: str = ""
+    cpu_request_millis: int = 0
+    cpu_limit_millis: int | None = None
+    memory_bytes: int = 0
+    image_bytes: int = 0
+    iterations: int | None = None
+    """Total number of iterations, where the job says so (SpeCon never needs it, ProCon does)."""
+    metric: str = "loss"
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[Toleration, ...] = ()
+    migratable: bool = True
+
+
+class Pod(Struct, frozen=True, gc=False):
+    """One incarnation of a job: `train-3`, then `train-3-migrated`."""
+
+    name: str
+    job: str
+    incarnation: int = 0
+    node: str | None = None
+    """Set when the pod is bound from the start (a migration's target, a pinned placement); no scheduler sees it then."""
+    migration: int | None = None
+    """Number of the migration that created it."""

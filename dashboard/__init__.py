@@ -1,0 +1,1 @@
+"""Podshift's web dashboard; it reaches the backend over HTTP only."""
