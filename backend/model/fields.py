@@ -6,7 +6,7 @@ Each accepts what a person writes ("16", "64Gi", 2.5) and holds base units; each
 import math
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from backend.model import quantities
 
@@ -48,17 +48,27 @@ def _positive(value: int) -> int:
     return value
 
 
-Cpu = Annotated[int, BeforeValidator(_cpu, json_schema_input_type=str | float)]
-"""A CPU quantity ("2", "500m", 1.5), held in millicores; zero is allowed."""
+Cpu = Annotated[
+    int,
+    BeforeValidator(_cpu, json_schema_input_type=str | float),
+    PlainSerializer(quantities.format_cpu, return_type=str),
+]
+"""A CPU quantity ("2", "500m", 1.5), held in millicores; zero is allowed. Dumped as a quantity again."""
 PositiveCpu = Annotated[Cpu, AfterValidator(_positive)]
-Memory = Annotated[int, BeforeValidator(_memory, json_schema_input_type=str | float)]
-"""A memory quantity ("64Gi", 1e9), held in bytes; zero is allowed."""
+Memory = Annotated[
+    int,
+    BeforeValidator(_memory, json_schema_input_type=str | float),
+    PlainSerializer(quantities.format_memory, return_type=str),
+]
+"""A memory quantity ("64Gi", 1e9), held in bytes; zero is allowed. Dumped as it is written."""
 PositiveMemory = Annotated[Memory, AfterValidator(_positive)]
-Seconds = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_no_bool)]
 """A time or duration in seconds, from 0 on."""
-PositiveSeconds = Annotated[float, BeforeValidator(_no_bool), Field(gt=0, allow_inf_nan=False)]
-Count = Annotated[int, BeforeValidator(_no_bool), Field(ge=0)]
-PositiveCount = Annotated[int, BeforeValidator(_no_bool), Field(ge=1)]
-Fraction = Annotated[float, BeforeValidator(_no_bool), Field(ge=0, le=1, allow_inf_nan=False)]
+PositiveSeconds = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_no_bool)]
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_no_bool)]
+"""A number from 0 on that is no duration, such as a threshold or a factor."""
+Count = Annotated[int, Field(ge=0), BeforeValidator(_no_bool)]
+PositiveCount = Annotated[int, Field(ge=1), BeforeValidator(_no_bool)]
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_no_bool)]
 ObjectName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?$")]
 """A name as Kubernetes takes it: small letters, digits and dashes. 53 characters leave room for "-migrated"."""

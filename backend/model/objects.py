@@ -1,7 +1,8 @@
 """Nodes, pods and jobs as the policies see them: values, never changed in place."""
 
-from typing import Literal
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
@@ -15,7 +16,7 @@ class Taint(Struct, frozen=True, gc=False):
     value: str = ""
 
 
-class Toleration(Struct, frozen=True, gc=False):
+class Toleration(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """A pod's consent to taints. An empty key with operator Exists tolerates every key; no effect, every effect."""
 
     key: str = ""
@@ -32,6 +33,24 @@ class Toleration(Struct, frozen=True, gc=False):
         if self.operator == "Exists":
             return True
         return bool(self.key) and self.value == taint.value
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """Lets parameter models (pydantic) hold tolerations; written as the mapping that a pod's YAML has."""
+        from pydantic_core import core_schema
+
+        def read(value: Any) -> "Toleration":
+            try:
+                return value if isinstance(value, Toleration) else msgspec.convert(value, Toleration)
+            except msgspec.ValidationError as error:
+                raise ValueError(str(error)) from None
+
+        text = core_schema.str_schema()
+        return core_schema.no_info_plain_validator_function(
+            read,
+            json_schema_input_schema=core_schema.dict_schema(text, text),
+            serialization=core_schema.plain_serializer_function_ser_schema(msgspec.to_builtins),
+        )
 
 
 class Node(Struct, frozen=True):

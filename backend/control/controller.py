@@ -1,0 +1,174 @@
+"""The controller: a scheduler, a migration policy and the life of migrations around one ClusterState.
+
+It turns submissions into pods, gives pending pods their nodes, follows evictions with new pods and says how jobs end.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from backend.migration.life import MigrationLife
+from backend.migration.policy import MigrationPolicy
+from backend.model import events as ev
+from backend.model.actions import Action, Bind, CreatePod, DeletePod
+from backend.model.objects import Pod
+from backend.model.state import ClusterState
+from backend.scheduling.policy import Scheduler
+from backend.scheduling.queue import PendingQueue
+
+RESTART_LIMIT = 10
+"""Evictions in a row, without having run in between, after which a job is given up: the cluster keeps refusing it."""
+
+Outcome = ev.Event | Action
+
+
+class Controller:
+    """Implements the Controller protocol of backend/model/seam.py. One instance controls one run."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        migration: MigrationPolicy,
+        life: MigrationLife,
+        *,
+        pinned: Mapping[str, str] | None = None,
+        pinned_by: str = "the specification",
+    ) -> None:
+        """`pinned` is job -> node for first pods that no scheduler shall place; `pinned_by` says who says so."""
+        self.state = ClusterState()
+        self._scheduler = scheduler
+        self._migration = migration
+        self._life = life
+        self._pinned = pinned or {}
+        self._pinned_by = pinned_by
+        self._queue = PendingQueue()
+        self._refusals: dict[str, str] = {}
+        """Pod -> the reason of the last refusal that was logged."""
+        self._evictions: dict[str, int] = {}
+        """Job -> evictions in a row without having run."""
+        self._reactions: dict[type[ev.Event], Callable[[Any, list[Outcome]], None]] = {
+            ev.JobSubmitted: self._job_submitted,
+            ev.PodCreated: self._pod_created,
+            ev.PodStarted: self._pod_started,
+            ev.PodFinished: self._pod_finished,
+            ev.PodEvicted: self._pod_evicted,
+            ev.NodeAdded: self._nodes_changed,
+            ev.NodeChanged: self._nodes_changed,
+            ev.ImagePulled: self._ignore,
+        }
+
+    def handle(self, event: ev.Event) -> Iterable[Outcome]:
+        """Apply an event; what follows from it, in order. Events among it are applied already."""
+        out: list[Outcome] = []
+        reaction = self._reactions.get(type(event))
+        if type(event) is ev.PodFinished or type(event) is ev.PodEvicted:
+            record = self.state.pods.get(event.pod)
+            job = record.pod.job if record is not None else None
+            self._apply(event)
+            if job is not None and reaction is not None:
+                reaction((event, job), out)
+        else:
+            self._apply(event)
+            if reaction is not None:
+                reaction(event, out)
+        if self._life.active:
+            self._put_all(self._life.handle(event, self.state), out)
+        self._put_all(self._migration.handle(event, self.state), out)
+        if self._queue.ready:
+            self._schedule(out)
+        return out
+
+    def unfinished(self) -> Iterator[ev.JobFailed]:
+        """A JobFailed for each job that has not ended, with what kept it from ending; for the end of a run."""
+        for record in list(self.state.jobs.values()):
+            if record.ended_at is None:
+                refusal = self._refusals.get(record.pod or "")
+                reason = f"still waiting at the end: {refusal}" if refusal else "had not finished when the run ended"
+                failed = ev.JobFailed(self.state.time, record.job.name, reason)
+                self._apply(failed)
+                yield failed
+
+    def _apply(self, event: ev.Event) -> None:
+        self.state.apply(event)
+        self._scheduler.observe(event, self.state)
+
+    def _put(self, outcome: Outcome, out: list[Outcome]) -> None:
+        out.append(outcome)
+        if isinstance(outcome, ev.Event):
+            self._apply(outcome)
+            if isinstance(outcome, ev.MigrationConsidered) and outcome.verdict == "migrate":
+                self._put_all(self._life.begin(outcome, self.state), out)
+
+    def _put_all(self, outcomes: Iterable[Outcome], out: list[Outcome]) -> None:
+        for outcome in outcomes:
+            self._put(outcome, out)
+
+    # -- reactions
+
+    def _job_submitted(self, event: ev.JobSubmitted, out: list[Outcome]) -> None:
+        name = event.job.name
+        out.append(CreatePod(Pod(name, name, 0, self._pinned.get(name))))
+
+    def _pod_created(self, event: ev.PodCreated, out: list[Outcome]) -> None:
+        pod = event.pod
+        if pod.node is None:
+            self._queue.add(self.state.pods[pod.name])
+        elif pod.migration is None and pod.incarnation == 0:
+            reason = f"bound to {pod.node}: {self._pinned_by} pins the first pod of {pod.job} there"
+            self._put(ev.DecisionMade(event.time, pod.name, pod.node, "pinned", reason, 1, (pod.node,)), out)
+
+    def _pod_started(self, event: ev.PodStarted, out: list[Outcome]) -> None:
+        if self._evictions:
+            record = self.state.pods.get(event.pod)
+            if record is not None:
+                self._evictions.pop(record.pod.job, None)
+
+    def _pod_finished(self, ended: tuple[ev.PodFinished, str], out: list[Outcome]) -> None:
+        event, job = ended
+        self._queue.wake()
+        if self.state.jobs[job].ended_at is None:
+            if event.succeeded:
+                self._put(ev.JobFinished(event.time, job), out)
+            else:
+                self._put(ev.JobFailed(event.time, job, event.reason or "its pod failed"), out)
+
+    def _pod_evicted(self, ended: tuple[ev.PodEvicted, str], out: list[Outcome]) -> None:
+        event, job = ended
+        self._queue.discard(event.pod)
+        self._queue.wake()
+        record = self.state.jobs[job]
+        if record.ended_at is not None or self._life.owns(job):
+            return
+        evictions = self._evictions[job] = self._evictions.get(job, 0) + 1
+        if evictions > RESTART_LIMIT:
+            reason = f"evicted {evictions} times in a row without having run; the last time: {event.reason}"
+            self._put(ev.JobFailed(event.time, job, reason), out)
+            return
+        name = self._life.names.restarted(job, self.state)
+        out.append(CreatePod(Pod(name, job, record.incarnations)))
+
+    def _nodes_changed(self, event: ev.Event, out: list[Outcome]) -> None:
+        self._queue.wake()
+
+    def _ignore(self, event: ev.Event, out: list[Outcome]) -> None:
+        """ImagePulled changes scores only; no waiting pod fits because of it."""
+
+    def _schedule(self, out: list[Outcome]) -> None:
+        place = self._scheduler.place
+        for record in self._queue.attempts():
+            name = record.pod.name
+            decision = place(record, self.state)
+            if decision.node is not None:
+                self._put(decision, out)
+                out.append(Bind(name, decision.node))
+                self._queue.discard(name)
+                self._refusals.pop(name, None)
+                continue
+            if self._refusals.get(name) != decision.reason:
+                # A refusal that repeats the last one word for word says nothing new; one line of it is kept.
+                self._refusals[name] = decision.reason
+                self._put(decision, out)
+            self._queue.refused(record)
+            if decision.permanent:
+                self._queue.discard(name)
+                self._put(ev.JobFailed(decision.time, record.pod.job, decision.reason), out)
+                out.append(DeletePod(name, "the job can never be placed", 0.0))

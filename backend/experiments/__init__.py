@@ -1,0 +1,1 @@
+"""Experiments: the specification, building and running its arms, and comparing what came of them."""

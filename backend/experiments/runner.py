@@ -1,0 +1,193 @@
+"""Executes the runs of experiments in parallel processes against a store.
+
+A Runner has a thread for each slot; a slot has one worker process (backend/experiments/worker.py) and gives it one run
+after another. With `pin_initial_placement` the later arms of a seed wait until its first arm has ended and start their
+jobs where that arm put them. A worker that dies takes only its own run with it: that run is marked failed, with what
+was recorded, and the slot starts another worker.
+
+What a dead runner left queued or running is marked interrupted, with its events, when a service starts
+(`Store.recover`). It is not run again by itself: a run that brings the machine down must not do so at every start.
+"""
+
+import logging
+import os
+import threading
+import time
+from dataclasses import dataclass
+
+from backend.experiments.specification import Specification
+from backend.experiments.worker import Result, Task, WorkerDiedError, WorkerProcess, conclude
+from backend.store.store import Store
+
+IDLE_S = 60.0
+"""A worker without work is kept this long: the next run starts without the second that a new process takes."""
+CLOSE_S = 15.0
+"""What a run gets to end itself when the runner is closed, before its process is killed."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    run: str
+    experiment: str
+    leader: str | None
+    """The run whose placement it starts from."""
+
+
+class Runner:
+    """Queue of runs and the slots that execute them. Safe to use from several threads."""
+
+    def __init__(self, store: Store, *, jobs: int | None = None) -> None:
+        self._store = store
+        self._jobs = jobs or os.cpu_count() or 1
+        self._changed = threading.Condition()
+        self._queue: list[_Entry] = []
+        self._running: dict[str, tuple[_Entry, WorkerProcess | None]] = {}
+        self._leaders: dict[str, Result] = {}
+        """Results of the runs that others wait for."""
+        self._slots: set[threading.Thread] = set()
+        self._idle = 0
+        self._closing = False
+
+    def submit(self, experiment: str, specification: Specification) -> None:
+        """Queue all runs of an experiment that are stored as queued."""
+        first_arm = specification.arms[0].name
+        runs = [row for row in self._store.runs(experiment=experiment) if row.status == "queued"]
+        leaders = {row.seed: row.id for row in runs if row.arm == first_arm}
+        entries = [
+            _Entry(
+                run=row.id,
+                experiment=experiment,
+                leader=leaders.get(row.seed)
+                if specification.pin_initial_placement and row.arm != first_arm
+                else None,
+            )
+            for row in runs
+        ]
+        with self._changed:
+            if self._closing:
+                raise RuntimeError("the runner is closed and takes no more experiments")
+            self._queue += entries
+            for _ in range(min(self._jobs - len(self._slots), len(self._queue) - self._idle)):
+                slot = threading.Thread(target=self._serve_slot, name="podshift-slot", daemon=True)
+                self._slots.add(slot)
+                slot.start()
+            self._changed.notify_all()
+
+    def stop(self, run: str) -> None:
+        """Stop a run: at once if it is queued, else it ends at its next event. Does nothing to a run that has ended."""
+        with self._changed:
+            queued = [entry for entry in self._queue if entry.run == run]
+            for entry in queued:
+                self._drop(entry, "stopped", "It was stopped before it began.")
+        if not queued:
+            self._store.request_stop(run)
+
+    def stop_experiment(self, experiment: str) -> None:
+        """Stop all runs of an experiment."""
+        with self._changed:
+            for entry in [entry for entry in self._queue if entry.experiment == experiment]:
+                self._drop(entry, "stopped", "It was stopped before it began.")
+            running = [run for run, (entry, _) in self._running.items() if entry.experiment == experiment]
+        for run in running:
+            self._store.request_stop(run)
+
+    def wait(self, experiment: str, timeout: float | None = None) -> bool:
+        """Wait until no run of the experiment is queued or running; False if the timeout came first."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._has(experiment), timeout)
+
+    def close(self) -> None:
+        """End everything: queued and running runs become interrupted, with what was recorded."""
+        with self._changed:
+            self._closing = True
+            for entry in list(self._queue):
+                self._drop(entry, "interrupted", "The service ended before it began.")
+            workers = [worker for _, worker in self._running.values() if worker is not None]
+            self._changed.notify_all()
+        for worker in workers:
+            worker.interrupt()
+        deadline = time.monotonic() + CLOSE_S
+        for slot in list(self._slots):
+            slot.join(max(0.0, deadline - time.monotonic()))
+        for worker in workers:
+            worker.kill()
+        for slot in list(self._slots):
+            slot.join()
+
+    # -- slots
+
+    def _serve_slot(self) -> None:
+        worker: WorkerProcess | None = None
+        try:
+            while (taken := self._take()) is not None:
+                if worker is None or not worker.alive():
+                    worker = WorkerProcess(self._store.home, self._store.url)
+                self._execute(*taken, worker)
+        finally:
+            if worker is not None:
+                worker.close()
+            with self._changed:
+                self._slots.discard(threading.current_thread())
+
+    def _execute(self, entry: _Entry, pinned: dict[str, str] | None, worker: WorkerProcess) -> None:
+        with self._changed:
+            self._running[entry.run] = entry, worker
+            if self._closing:
+                worker.interrupt()
+        result = Result("failed")
+        try:
+            result = worker.run(Task(entry.run, pinned))
+        except WorkerDiedError as death:
+            result = conclude(self._store, entry.run, "interrupted" if self._closing else "failed", str(death))
+        except Exception:
+            _logger.exception("run %s could not be concluded", entry.run)
+        finally:
+            with self._changed:
+                self._running.pop(entry.run)
+                self._settle(entry, result)
+
+    def _take(self) -> tuple[_Entry, dict[str, str] | None] | None:
+        """The next run that may begin and its placement; None if there was none for IDLE_S or the runner is closed."""
+        deadline = time.monotonic() + IDLE_S
+        with self._changed:
+            self._idle += 1
+            try:
+                while not self._closing:
+                    for entry in self._queue:
+                        if entry.leader is None or entry.leader in self._leaders:
+                            self._queue.remove(entry)
+                            self._running[entry.run] = entry, None
+                            return entry, self._leaders[entry.leader].placements if entry.leader else None
+                    left = deadline - time.monotonic()
+                    if left <= 0 and not self._queue:
+                        return None
+                    self._changed.wait(None if self._queue else left)
+                return None
+            finally:
+                self._idle -= 1
+
+    # -- bookkeeping, all under the lock
+
+    def _settle(self, entry: _Entry, result: Result) -> None:
+        waiting = [other for other in self._queue if other.leader == entry.run]
+        if waiting and result.status == "finished":
+            self._leaders[entry.run] = result
+        elif waiting:
+            for other in waiting:
+                reason = f"It starts from the placement of {entry.run}, which is {result.status}."
+                self._drop(other, "stopped" if result.status == "stopped" else "failed", reason)
+        if entry.leader is not None and not any(o.leader == entry.leader for o in self._queue):
+            self._leaders.pop(entry.leader, None)
+        self._changed.notify_all()
+
+    def _drop(self, entry: _Entry, status: str, reason: str) -> None:
+        self._queue.remove(entry)
+        conclude(self._store, entry.run, status, reason)
+        self._settle(entry, Result(status))
+
+    def _has(self, experiment: str) -> bool:
+        return any(e.experiment == experiment for e in self._queue) or any(
+            e.experiment == experiment for e, _ in self._running.values()
+        )

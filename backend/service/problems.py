@@ -1,0 +1,118 @@
+"""Errors as JSON: one form for all of them, with a request id and never a traceback.
+
+`{"error": {"message": ..., "errors": [{"field", "value", "message", "allowed"}], "request_id": ...}}`
+"""
+
+import logging
+import re
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+REQUEST_ID_HEADER = "X-Request-Id"
+_REQUEST_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
+_SHOWN_VALUE = 200
+"""Characters of a refused value that an answer repeats; a hostile value could be a megabyte."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Problem(Exception):  # noqa: N818 (it is the answer to a request, not a fault of ours)
+    """A request that cannot be done, with the status and the sentence the client gets."""
+
+    def __init__(self, status: int, message: str, errors: Sequence[dict[str, Any]] = ()) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.errors = list(errors)
+
+
+def field_error(field: str, value: Any, message: str, allowed: str = "") -> dict[str, Any]:
+    """One entry of `errors`; long values are cut."""
+    text = value if isinstance(value, str | int | float | bool) or value is None else repr(value)
+    if isinstance(text, str) and len(text) > _SHOWN_VALUE:
+        text = text[:_SHOWN_VALUE] + "…"
+    return {"field": field, "value": text, "message": message, "allowed": allowed}
+
+
+def error_body(message: str, errors: Sequence[dict[str, Any]] = (), request_id: str = "") -> bytes:
+    """The JSON of an error; numbers that JSON does not have become null."""
+    return msgspec.json.encode({"error": {"message": message, "errors": list(errors), "request_id": request_id}})
+
+
+def error_response(status: int, message: str, errors: Sequence[dict[str, Any]] = (), request_id: str = "") -> Response:
+    """An error as a response."""
+    return Response(
+        error_body(message, errors, request_id),
+        status_code=status,
+        media_type="application/json",
+        headers={REQUEST_ID_HEADER: request_id} if request_id else None,
+    )
+
+
+def request_id_of(scope: Scope) -> str:
+    """The id that `RequestId` gave to a request."""
+    return str(scope.get("podshift_request_id", ""))
+
+
+class RequestId:
+    """ASGI: gives each request an id (the gateway's, if it sent a proper one) and repeats it in the answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on with its id."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        given = next((v.decode("latin-1") for k, v in scope["headers"] if k == b"x-request-id"), "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex[:16]
+        scope["podshift_request_id"] = request_id
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[REQUEST_ID_HEADER] = request_id
+            await send(message)
+
+        await self.app(scope, receive, send_with_id)
+
+
+def install(app: FastAPI) -> None:
+    """Register the handlers that turn every exception into an error of the one form."""
+
+    @app.exception_handler(Problem)
+    async def _problem(request: Request, problem: Problem) -> Response:
+        return error_response(problem.status, problem.message, problem.errors, request_id_of(request.scope))
+
+    @app.exception_handler(RequestValidationError)
+    async def _invalid(request: Request, invalid: RequestValidationError) -> Response:
+        errors = [
+            field_error(".".join(str(part) for part in error["loc"][1:]) or "body", error.get("input"), error["msg"])
+            for error in invalid.errors()
+        ]
+        message = "The request is not valid: " + "; ".join(f"{e['field']}: {e['message']}" for e in errors[:5]) + "."
+        return error_response(422, message, errors, request_id_of(request.scope))
+
+    @app.exception_handler(HTTPException)
+    async def _http(request: Request, error: HTTPException) -> Response:
+        where = f"{request.method} {request.url.path}"
+        message = {404: f"There is nothing at {where}.", 405: f"{where} is not allowed."}.get(error.status_code)
+        response = error_response(error.status_code, message or str(error.detail), (), request_id_of(request.scope))
+        response.headers.update(error.headers or {})
+        return response
+
+    @app.exception_handler(Exception)
+    async def _fault(request: Request, fault: Exception) -> Response:
+        request_id = request_id_of(request.scope)
+        _logger.error("request %s: %s %s: %r", request_id, request.method, request.url.path, fault)
+        message = f"The service failed on this request; its log names the cause under request id {request_id}."
+        return error_response(500, message, (), request_id)

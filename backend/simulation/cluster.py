@@ -1,0 +1,363 @@
+"""SimulatedCluster: the Cluster protocol over an event list, shared processors and training jobs."""
+
+import math
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from backend.model import events as ev
+from backend.model.actions import Action, Bind, CreatePod, DeletePod, Wake
+from backend.model.objects import Job, Node, Pod
+from backend.simulation.costs import Costs, Telemetry
+from backend.simulation.engine import TELEMETRY, TIMER, EventList
+from backend.simulation.pods import RunningNode, SimulatedPod
+from backend.simulation.sharing import Task
+from backend.simulation.telemetry import Reporter
+from backend.simulation.training import TrainingModel
+
+QUIET_S = 300.0
+"""Simulated seconds in which timers alone may go on while pods wait: longer than any round or time-out of a policy."""
+
+__all__ = ["Costs", "Fault", "SimulatedCluster", "Submission", "Telemetry"]
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A job and when it arrives."""
+
+    time: float
+    job: Job
+    model: TrainingModel
+    iterations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A node fails at a time and, perhaps, comes back, empty."""
+
+    node: str
+    at: float
+    back_at: float | None = None
+
+
+class SimulatedCluster:
+    """Implements Cluster (backend/model/seam.py). One instance is one run; `events()` can be iterated once."""
+
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        submissions: Sequence[Submission],
+        *,
+        seed: int,
+        telemetry: Telemetry | None = None,
+        costs: Costs | None = None,
+        faults: Sequence[Fault] = (),
+        until: float | None = None,
+    ) -> None:
+        self._costs = costs or Costs()
+        self._telemetry = telemetry or Telemetry()
+        self._until = math.inf if until is None else until
+        self._list = EventList()
+        self._due: deque[ev.Event] = deque()
+        self._specs = {node.name: node for node in nodes}
+        self._check(nodes, submissions, faults)
+        self._nodes: dict[str, RunningNode] = {}
+        self._pods: dict[str, SimulatedPod] = {}
+        self._submissions = {submission.job.name: submission for submission in submissions}
+        self._kept: dict[str, float] = {}
+        """Job -> iterations that its checkpoint on the shared volume holds."""
+        self._reporter = Reporter(seed)
+        self._last_action = 0.0
+        self._entries = 0
+        self._submissions_left = len(submissions)
+        self._faults_left = 0
+        self.ended = ""
+        """Why there are no more events."""
+        for node in nodes:
+            self._add_node(node)
+        at = self._list.at
+        for submission in submissions:
+            at(submission.time, self._submit, submission)
+        for fault in faults:
+            self._faults_left += 1 if fault.back_at is None else 2
+            at(fault.at, self._fail, fault)
+            if fault.back_at is not None:
+                at(fault.back_at, self._come_back, fault.node)
+        if self._telemetry.progress:
+            at(self._telemetry.progress, self._report_progress, None, TELEMETRY)
+        if self._telemetry.usage:
+            at(self._telemetry.usage, self._sample_usage, None, TELEMETRY)
+
+    @staticmethod
+    def _check(nodes: Sequence[Node], submissions: Sequence[Submission], faults: Sequence[Fault]) -> None:
+        names = [node.name for node in nodes]
+        for name in {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ():
+            raise ValueError(f"two nodes are called '{name}'")
+        for node in nodes:
+            if node.cpu_millis <= 0 or node.memory_bytes <= 0:
+                raise ValueError(f"node '{node.name}' must have processors and memory")
+        seen: set[str] = set()
+        for submission in submissions:
+            if submission.job.name in seen:
+                raise ValueError(f"two jobs are called '{submission.job.name}'")
+            seen.add(submission.job.name)
+            if not (math.isfinite(submission.time) and submission.time >= 0):
+                raise ValueError(f"job '{submission.job.name}' arrives at {submission.time}; it must be 0 or later")
+        for fault in faults:
+            if fault.node not in set(names):
+                raise ValueError(f"a fault names the node '{fault.node}', which the cluster does not have")
+            if not (math.isfinite(fault.at) and fault.at >= 0):
+                raise ValueError(f"node '{fault.node}' fails at {fault.at}; it must be 0 or later")
+            if fault.back_at is not None and not fault.back_at > fault.at:
+                raise ValueError(f"node '{fault.node}' comes back at {fault.back_at}, not after failing at {fault.at}")
+
+    # -- the protocol
+
+    def now(self) -> float:
+        """Simulated seconds since the run began."""
+        return self._list.now
+
+    def events(self) -> Iterator[ev.Event]:
+        """See Cluster. Ends when nothing but telemetry and timers is left to happen, or at `until`."""
+        due = self._due
+        entries = self._list
+        until = self._until
+        while True:
+            while due:
+                yield due.popleft()
+            if not entries:
+                self.ended = self.ended or "nothing is left to happen"
+                return
+            if entries.peek() > until:
+                entries.now = until
+                self.ended = "the time limit is reached"
+                return
+            _, order, _, what, argument = entries.pop()
+            if order != 0 and not self._alive(order):
+                continue
+            what(argument)
+
+    def execute(self, action: Action) -> None:
+        """See Cluster."""
+        kind = type(action)
+        if kind is Wake:
+            assert isinstance(action, Wake)
+            self._list.at(action.time, self._fire, action.timer, TIMER)
+            return
+        self._last_action = self._list.now
+        if isinstance(action, Bind):
+            self._bind(action.pod, action.node)
+        elif isinstance(action, CreatePod):
+            self._create(action.pod)
+        elif isinstance(action, DeletePod):
+            self._delete(action)
+        else:
+            raise TypeError(f"a simulated cluster cannot carry out {action!r}")
+
+    # -- nodes
+
+    def _add_node(self, node: Node) -> None:
+        self._nodes[node.name] = RunningNode(node, self._list.now)
+        self._due.append(ev.NodeAdded(self._list.now, node))
+
+    def _fail(self, fault: Fault) -> None:
+        self._faults_left -= 1
+        node = self._nodes.pop(fault.node, None)
+        if node is None:
+            return
+        now = self._list.now
+        node.processor.advance(now)
+        self._due.append(ev.NodeRemoved(now, fault.node, "failed"))
+        for pod in list(node.pods.values()):
+            self._gone(pod, "node lost", self._kept_at(pod))
+
+    def _come_back(self, name: str) -> None:
+        self._faults_left -= 1
+        self._add_node(self._specs[name])
+
+    # -- pods
+
+    def _submit(self, submission: Submission) -> None:
+        self._submissions_left -= 1
+        self._due.append(ev.JobSubmitted(self._list.now, submission.job))
+
+    def _create(self, pod: Pod) -> None:
+        if pod.name in self._pods:
+            raise ValueError(f"a pod called '{pod.name}' exists already")
+        submission = self._submissions[pod.job]
+        self._entries += 1
+        self._pods[pod.name] = SimulatedPod(pod, submission.job, submission.model, submission.iterations, self._entries)
+        self._due.append(ev.PodCreated(self._list.now, pod))
+        if pod.node is not None:
+            self._bind(pod.name, pod.node)
+
+    def _bind(self, name: str, node_name: str) -> None:
+        pod = self._pods.get(name)
+        if pod is None or pod.node is not None:
+            return
+        now = self._list.now
+        node = self._nodes.get(node_name)
+        refusal = f"node {node_name} is not there" if node is None else node.refusal(pod.job)
+        if refusal or node is None:
+            del self._pods[name]
+            self._due.append(ev.PodEvicted(now, name, None, refusal, 0.0, self._kept.get(pod.job.name, 0.0)))
+            return
+        pod.node = node
+        node.take(pod)
+        self._due.append(ev.PodBound(now, name, node_name))
+        image = pod.job.image
+        present = node.images.get(image, 0.0) if image else 0.0
+        if image and image not in node.images:
+            duration = pod.job.image_bytes / self._costs.image_bandwidth
+            present = node.images[image] = now + duration
+            self._list.at(present, self._pulled, (node, image, pod.job.image_bytes, duration))
+        pod.kept = pod.start = self._kept.get(pod.job.name, 0.0)
+        load = pod.model.checkpoint_size / self._costs.checkpoint_bandwidth if pod.start else 0.0
+        ready = max(present, now) + self._costs.container_start_s + load
+        if ready > now:
+            self._list.at(ready, self._start, pod)
+        else:
+            self._start(pod)
+
+    def _pulled(self, pull: tuple[RunningNode, str, int, float]) -> None:
+        node, image, size, duration = pull
+        if self._nodes.get(node.name) is node:
+            self._due.append(ev.ImagePulled(self._list.now, node.name, image, size, duration))
+
+    def _start(self, pod: SimulatedPod) -> None:
+        node = pod.node
+        if node is None or pod.ended:
+            return
+        now = self._list.now
+        model = pod.model
+        work = (pod.iterations - pod.start) * model.core_s_per_iteration
+        weight = (pod.job.cpu_request_millis or 1000) / 1000
+        pod.task = Task(work, weight, model.ceiling_cores, pod.number, pod)
+        pod.reported = pod.start
+        processor = node.processor
+        processor.advance(now)
+        processor.add(pod.task)
+        self._due.append(ev.PodStarted(now, pod.name, node.name, pod.start))
+        self._foresee(node)
+
+    def _foresee(self, node: RunningNode) -> None:
+        """Share the processors anew and foresee the next end on the node."""
+        processor = node.processor
+        first = processor.share()
+        if first < math.inf:
+            self._list.at(processor.updated + first, self._end, (node, processor.version))
+
+    def _end(self, foreseen: tuple[RunningNode, int]) -> None:
+        node, version = foreseen
+        processor = node.processor
+        if processor.version != version:
+            return
+        now = self._list.now
+        processor.advance(now)
+        for task in processor.done():
+            pod: SimulatedPod = task.owner
+            processor.remove(task)
+            node.release(pod)
+            pod.ended = True
+            del self._pods[pod.name]
+            self._due.append(ev.PodFinished(now, pod.name, node.name, True, "", task.consumed))
+        self._foresee(node)
+
+    # -- stopping
+
+    def _delete(self, action: DeletePod) -> None:
+        pod = self._pods.get(action.pod)
+        if pod is None or pod.stopping:
+            return
+        node = pod.node
+        if node is None:
+            del self._pods[pod.name]
+            self._due.append(ev.PodEvicted(self._list.now, pod.name, None, action.reason, 0.0, self._kept_at(pod)))
+            return
+        pod.stopping = True
+        if pod.task is None:
+            self._stopped((pod, action.reason, self._kept_at(pod)))
+            return
+        now = self._list.now
+        node.processor.advance(now)
+        node.processor.remove(pod.task)
+        self._foresee(node)
+        kept = self._kept_at(pod)
+        costs = self._costs
+        duration = min(costs.stop_s, action.grace_s)
+        if costs.mode == "checkpoint" and costs.checkpoint_on_stop and pod.model.checkpoint_every:
+            write = pod.model.checkpoint_size / costs.checkpoint_bandwidth
+            if costs.stop_s + write <= action.grace_s:
+                kept = float(math.floor(pod.reached(now) + 1e-9))
+                duration = costs.stop_s + write
+        self._list.at(now + duration, self._stopped, (pod, action.reason, kept))
+
+    def _stopped(self, stop: tuple[SimulatedPod, str, float]) -> None:
+        pod, reason, kept = stop
+        if not pod.ended:
+            self._gone(pod, reason, kept)
+
+    def _gone(self, pod: SimulatedPod, reason: str, kept: float) -> None:
+        """The pod leaves its node; its job keeps `kept` iterations."""
+        node = pod.node
+        assert node is not None
+        now = self._list.now
+        reached, consumed = pod.start, 0.0
+        if pod.task is not None:
+            if pod.task in node.processor.tasks:
+                node.processor.advance(now)
+                node.processor.remove(pod.task)
+                self._foresee(node)
+            consumed = pod.task.consumed
+            reached = pod.reached(now)
+        node.release(pod)
+        pod.ended = True
+        del self._pods[pod.name]
+        self._kept[pod.job.name] = kept
+        lost = max(0.0, (reached - kept) * pod.model.core_s_per_iteration)
+        self._due.append(ev.PodEvicted(now, pod.name, node.name, reason, reached, kept, consumed, lost))
+
+    def _kept_at(self, pod: SimulatedPod) -> float:
+        """Iterations that the last periodic checkpoint holds."""
+        if self._costs.mode == "restart":
+            return 0.0
+        every = pod.model.checkpoint_every
+        if pod.task is None or not every:
+            return self._kept.get(pod.job.name, 0.0)
+        return max(pod.start, math.floor(pod.reached(self._list.now) / every + 1e-9) * every)
+
+    # -- measurements and timers
+
+    def _report_progress(self, _: None) -> None:
+        now = self._list.now
+        running = [pod for pod in self._pods.values() if pod.task is not None and not pod.stopping]
+        report = self._reporter.report(now, running)
+        if report is not None:
+            self._due.append(report)
+        self._list.at(now + self._telemetry.progress, self._report_progress, None, TELEMETRY)
+
+    def _sample_usage(self, _: None) -> None:
+        now = self._list.now
+        nodes = list(self._nodes.values())
+        self._due.append(
+            ev.UsageSampled(
+                now,
+                tuple(node.name for node in nodes),
+                tuple(node.mean_millis(now) for node in nodes),
+                tuple(float(node.memory_used) for node in nodes),
+            )
+        )
+        self._list.at(now + self._telemetry.usage, self._sample_usage, None, TELEMETRY)
+
+    def _fire(self, timer: str) -> None:
+        self._due.append(ev.TimerFired(self._list.now, timer))
+
+    def _alive(self, order: int) -> bool:
+        """Whether telemetry or a timer still has something to look at or to wait for."""
+        if self._submissions_left:
+            return True
+        if not self._pods:
+            return False
+        if self._faults_left or any(pod.node is not None for pod in self._pods.values()):
+            return True
+        return order == TIMER and self._list.now - self._last_action <= QUIET_S

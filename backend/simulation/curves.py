@@ -1,0 +1,159 @@
+"""Learning curves: what a job's evaluation value is after a part of its training.
+
+All take x, the part of the job's iterations that is done (0 to 1, shape (n,)), and give values of that shape.
+"""
+
+import csv
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Discriminator, Field, model_validator
+
+from backend.model.fields import Parameters
+
+Floats = NDArray[np.float64]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+PositiveNumber = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+
+
+class CurveBase(Parameters):
+    """What all curves have: the value before training and the one it tends to. Loss falls, accuracy rises."""
+
+    start: Number = Field(2.3, description="value before training")
+    end: Number = Field(0.1, description="value that the curve tends to")
+
+    def fall(self, x: Floats) -> Floats:
+        """Part of the way from end back to start that is left at x: 1 at the beginning."""
+        raise NotImplementedError
+
+    def values(self, x: Floats) -> Floats:
+        """Values after the parts x of the training."""
+        return self.end + (self.start - self.end) * self.fall(x)
+
+    @property
+    def span(self) -> float:
+        """Distance from the first value to the last: what noise is relative to."""
+        return abs(self.start - self.end)
+
+
+class Exponential(CurveBase):
+    """exp(-rate x): fast at first, then ever slower."""
+
+    kind: Literal["exponential"] = "exponential"
+    rate: PositiveNumber = Field(5.0, description="e-foldings over the whole training")
+
+    def fall(self, x: Floats) -> Floats:
+        """See CurveBase."""
+        left: Floats = np.exp(-self.rate * x)
+        return left
+
+
+class PowerLaw(CurveBase):
+    """(1 + scale x) ** -exponent: a long tail."""
+
+    kind: Literal["power-law"] = "power-law"
+    scale: PositiveNumber = Field(30.0, description="how early the bend is")
+    exponent: PositiveNumber = Field(0.8, description="how steep the tail is")
+
+    def fall(self, x: Floats) -> Floats:
+        """See CurveBase."""
+        return (1.0 + self.scale * x) ** -self.exponent
+
+
+class Sigmoid(CurveBase):
+    """Slow, then fast around `midpoint`, then slow; scaled so that it begins at 1."""
+
+    kind: Literal["sigmoid"] = "sigmoid"
+    midpoint: Annotated[float, Field(ge=0, le=1)] = Field(0.3, description="part of the training at the steepest place")
+    steepness: PositiveNumber = Field(12.0, description="slope there")
+
+    def fall(self, x: Floats) -> Floats:
+        """See CurveBase."""
+        return (1.0 + np.exp(-self.steepness * self.midpoint)) / (1.0 + np.exp(self.steepness * (x - self.midpoint)))
+
+
+class Plateau(CurveBase):
+    """Falls to a plateau in each stretch; each learning-rate drop opens the next, lower one."""
+
+    kind: Literal["plateau"] = "plateau"
+    drops: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field((0.5, 0.75), description="where the rate drops")
+    levels: tuple[Annotated[float, Field(ge=0, le=1)], ...] = Field(
+        (0.35, 0.12, 0.05), description="part of the way left on each plateau, one more than drops"
+    )
+    rate: PositiveNumber = Field(25.0, description="e-foldings per training at the beginning of each stretch")
+
+    @model_validator(mode="after")
+    def _levels_follow_drops(self) -> "Plateau":
+        if len(self.levels) != len(self.drops) + 1:
+            raise ValueError(f"needs one level more than drops: {len(self.drops)} drops, {len(self.levels)} levels")
+        if list(self.drops) != sorted(set(self.drops)) or list(self.levels) != sorted(self.levels, reverse=True):
+            raise ValueError("drops must rise and levels must fall")
+        return self
+
+    def fall(self, x: Floats) -> Floats:
+        """See CurveBase."""
+        left = np.empty_like(x)
+        begin, level = 0.0, 1.0
+        edges = [*self.drops, np.inf]
+        for edge, plateau in zip(edges, self.levels, strict=True):
+            inside = (x >= begin) & (x < edge)
+            left[inside] = plateau + (level - plateau) * np.exp(-self.rate * (x[inside] - begin))
+            level = plateau + (level - plateau) * float(np.exp(-self.rate * (min(edge, 1.0) - begin)))
+            begin = edge
+        return left
+
+
+class Recorded(Parameters):
+    """A curve from a CSV file with the columns progress and metric, straight lines between its points."""
+
+    kind: Literal["recorded"] = "recorded"
+    file: str = Field(description="path of the CSV file")
+
+    @model_validator(mode="after")
+    def _readable(self) -> "Recorded":
+        read_recorded(self.file)
+        return self
+
+    def values(self, x: Floats) -> Floats:
+        """Values after the parts x of the training."""
+        progress, metric = read_recorded(self.file)
+        return np.interp(x, progress, metric)
+
+    @property
+    def span(self) -> float:
+        """Distance from the least value to the greatest."""
+        _, metric = read_recorded(self.file)
+        return float(metric.max() - metric.min())
+
+
+@lru_cache(maxsize=64)
+def read_recorded(file: str) -> tuple[Floats, Floats]:
+    """Progress (scaled to end at 1) and metric of a recorded curve. Raises ValueError naming file and line."""
+    progress: list[float] = []
+    metric: list[float] = []
+    try:
+        with Path(file).open(newline="", encoding="utf-8-sig") as stream:
+            rows = csv.DictReader(stream)
+            if rows.fieldnames is None or not {"progress", "metric"} <= set(rows.fieldnames):
+                raise ValueError(f"{file} must have the columns progress and metric")
+            for row in rows:
+                place, value = float(row["progress"]), float(row["metric"])
+                if not (np.isfinite(place) and np.isfinite(value)):
+                    raise ValueError(f"{file} line {rows.line_num}: progress and metric must be finite")
+                if progress and place <= progress[-1]:
+                    raise ValueError(f"{file} line {rows.line_num}: progress must rise")
+                progress.append(place)
+                metric.append(value)
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read: {error.strerror}") from None
+    except TypeError:
+        raise ValueError(f"{file} line {rows.line_num}: progress and metric must be numbers") from None
+    if len(progress) < 2 or progress[-1] <= 0:
+        raise ValueError(f"{file} must have at least two points and end beyond progress 0")
+    return np.array(progress) / progress[-1], np.array(metric)
+
+
+Curve = Annotated[Exponential | PowerLaw | Sigmoid | Plateau | Recorded, Discriminator("kind")]

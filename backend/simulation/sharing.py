@@ -1,0 +1,110 @@
+"""A node's processors, shared by weighted max-min fairness.
+
+Each task has a weight (its CPU request) and a ceiling (what it can use, or its limit). Rates grow together in
+proportion to the weights; a task that meets its ceiling stays there and the others share what is left. Source: the
+CFS weights that kubelet sets from requests; Bertsekas and Gallager, Data Networks, section 6.5.2.
+"""
+
+from bisect import insort
+from operator import attrgetter
+from typing import Any
+
+_WORK_EPSILON = 1e-9
+"""Core-seconds below which work counts as done: rounding of sums of rate x time."""
+
+
+class Task:
+    """Work that a pod does on a processor. Rates in cores, work in core-seconds."""
+
+    __slots__ = ("ceiling", "consumed", "left", "order", "owner", "rate", "saturation", "weight")
+
+    def __init__(self, work: float, weight: float, ceiling: float, order: int = 0, owner: Any = None) -> None:
+        self.left = work
+        self.weight = weight
+        self.ceiling = ceiling
+        self.saturation = ceiling / weight
+        """Fair share per weight at which the ceiling is met; tasks meet theirs in this order."""
+        self.rate = 0.0
+        self.consumed = 0.0
+        self.order = order
+        self.owner = owner
+
+
+_by_saturation = attrgetter("saturation")
+
+
+class Processor:
+    """The cores of one node and the tasks that share them."""
+
+    __slots__ = ("cores", "delivered", "tasks", "total_weight", "updated", "used", "version")
+
+    def __init__(self, cores: float) -> None:
+        self.cores = cores
+        self.tasks: list[Task] = []
+        """In the order in which they meet their ceilings."""
+        self.total_weight = 0.0
+        self.updated = 0.0
+        """Time up to which work is accounted for."""
+        self.delivered = 0.0
+        """Core-seconds delivered up to `updated`."""
+        self.used = 0.0
+        """Cores in use: the sum of the rates."""
+        self.version = 0
+        """Raised by each change of the rates; an end that was foreseen under another version is void."""
+
+    def advance(self, now: float) -> None:
+        """Account for the work done since the last call."""
+        elapsed = now - self.updated
+        if elapsed > 0.0:
+            self.updated = now
+            self.delivered += self.used * elapsed
+            for task in self.tasks:
+                done = task.rate * elapsed
+                task.left -= done
+                task.consumed += done
+
+    def add(self, task: Task) -> None:
+        """Put a task on the processor; call `advance` before and `share` after."""
+        insort(self.tasks, task, key=_by_saturation)
+        self.total_weight += task.weight
+
+    def remove(self, task: Task) -> None:
+        """Take a task off; call `advance` before and `share` after."""
+        self.tasks.remove(task)
+        self.total_weight = self.total_weight - task.weight if self.tasks else 0.0
+
+    def share(self) -> float:
+        """Set the rates; seconds until the first task is done at these rates, infinity if there is none."""
+        self.version += 1
+        free = self.cores
+        weight = self.total_weight
+        first = float("inf")
+        used = 0.0
+        level = free / weight if weight > 0.0 else 0.0
+        filling = True
+        for task in self.tasks:
+            if filling:
+                if task.saturation <= level:
+                    rate = task.ceiling
+                    free -= rate
+                    weight -= task.weight
+                    level = free / weight if weight > 1e-12 else 0.0
+                else:
+                    filling = False
+                    rate = level * task.weight
+            else:
+                rate = level * task.weight
+            task.rate = rate
+            used += rate
+            if rate > 0.0:
+                end = task.left / rate
+                first = min(first, end)
+        self.used = min(used, self.cores)
+        return max(0.0, first)
+
+    def done(self) -> list[Task]:
+        """Tasks without work left, in the order in which they were added."""
+        ended = [task for task in self.tasks if task.left <= _WORK_EPSILON or task.left <= task.rate * 1e-9]
+        if len(ended) > 1:
+            ended.sort(key=attrgetter("order"))
+        return ended

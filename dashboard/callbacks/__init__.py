@@ -1,0 +1,1 @@
+"""Thin callbacks, one module a page; server.create_app registers them."""

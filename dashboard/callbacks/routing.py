@@ -1,0 +1,117 @@
+"""From the address to the page, and from the page to the top bar, the title and the poller."""
+
+import uuid
+from typing import Any
+
+from dash import ClientsideFunction, Dash, Input, Output, State
+
+from dashboard import form, ids, urlstate
+from dashboard.components.states import problem
+from dashboard.pages import compare, experiments, help, missing, new, run
+from dashboard.pages.frame import heading, page
+from dashboard.source import Problem, Source
+from dashboard.urlstate import Links
+
+
+def register(app: Dash, source: Source, links: Links) -> None:
+    """Register the router and what belongs to every page."""
+
+    # Of a query only some parameters say which page it is; the rest are views within it and must not make it anew.
+    app.clientside_callback(
+        ClientsideFunction("podshift", "identity"),
+        Output(ids.IDENTITY, "data"),
+        Input(ids.URL, "pathname"),
+        Input(ids.URL, "search"),
+        State(ids.IDENTITY, "data"),
+    )
+
+    @app.callback(
+        Output(ids.PAGE, "children"),
+        Input(ids.IDENTITY, "data"),
+        State(ids.URL, "pathname"),
+        State(ids.URL, "search"),
+        prevent_initial_call=True,
+    )
+    def show(_: Any, pathname: str, search: str) -> list[Any]:
+        return layout(source, links, pathname, search or "")
+
+    app.clientside_callback(
+        ClientsideFunction("podshift", "pageInfo"),
+        Output(ids.SOURCE_CHIP, "children"),
+        Output(ids.SOURCE_CHIP, "className"),
+        Input(ids.INFO, "data"),
+    )
+    app.clientside_callback(
+        ClientsideFunction("podshift", "theme"),
+        Output(ids.THEME, "data"),
+        Input(ids.IDENTITY, "data"),
+        State(ids.THEME, "data"),
+    )
+    app.clientside_callback(
+        ClientsideFunction("podshift", "revision"),
+        Output(ids.REVISION, "data"),
+        Input(ids.LIVE, "data"),
+        State(ids.REVISION, "data"),
+        prevent_initial_call=True,
+    )
+
+
+def layout(source: Source, links: Links, pathname: str, search: str) -> list[Any]:
+    """The page of an address."""
+    name, argument = links.page(pathname)
+    if name == "experiments":
+        return experiments.layout(links, urlstate.listing(search), source.examples())
+    if name == "new":
+        return _new(source, links, search)
+    if name == "run":
+        return _run(source, links, argument, search)
+    if name == "compare":
+        return _compare(source, links, search)
+    return help.layout(links) if name == "help" else missing.layout(links, argument)
+
+
+def _run(source: Source, links: Links, name: str, search: str) -> list[Any]:
+    found = source.run(name)
+    if isinstance(found, Problem):
+        if found.status == 404:
+            return missing.run_missing(links, name)
+        return _failed("Run", found, links)
+    return run.layout(links, found, urlstate.run_state(search))
+
+
+def _compare(source: Source, links: Links, search: str) -> list[Any]:
+    state = urlstate.compare_state(search)
+    first = source.run(state.a[0]) if state.a and state.b else None
+    if isinstance(first, Problem) and first.status != 404:
+        return _failed("Compare", first, links)
+    row = first if isinstance(first, dict) else {}
+    title = f"Compare {row.get('experiment') or ''}".strip()
+    return compare.layout(links, state, search, str(row.get("source") or "simulator"), title)
+
+
+def _new(source: Source, links: Links, search: str) -> list[Any]:
+    wanted = urlstate.origin_of_form(search)
+    base, origin, notices = form.BLANK, "", ()
+    if wanted:
+        found, origin = _origin(source, wanted)
+        if found is None:
+            notices = (f"Nothing to start from is called “{wanted}”; the form has the usual values instead.",)
+        else:
+            base = found
+    return new.layout(links, base, source.policies(), source.models(), origin, str(uuid.uuid4()), notices)
+
+
+def _origin(source: Source, wanted: str) -> tuple[dict[str, Any] | None, str]:
+    """The specification of an example or a run, and its name in words."""
+    examples = source.examples()
+    for example in examples if isinstance(examples, list) else ():
+        if example["name"] == wanted:
+            return dict(example["specification"]), f"the example “{example.get('title') or wanted}”"
+    found = source.run(wanted)
+    if isinstance(found, Problem) or not found.get("specification"):
+        return None, ""
+    return dict(found["specification"]), f"run {wanted}"
+
+
+def _failed(title: str, found: Problem, links: Links) -> list[Any]:
+    return page([heading(title), problem(found)], title=title, watch=links.feed("health"))

@@ -1,0 +1,209 @@
+"""A run's page: header and progress follow the run, each tab its own data."""
+
+from typing import Any
+
+from dash import ClientsideFunction, Dash, Input, Output, State, no_update
+from dash.exceptions import PreventUpdate
+
+from dashboard import ids, urlstate
+from dashboard.callbacks import views
+from dashboard.components.states import problem
+from dashboard.figures import cpu, placement, progress
+from dashboard.figures.lanes import swimlane
+from dashboard.figures.view import View
+from dashboard.pages import run as pages
+from dashboard.pages import run_tables as tables
+from dashboard.source import Problem, Source, first_problem
+from dashboard.urlstate import Links
+
+
+def register(app: Dash, source: Source, links: Links) -> None:
+    """Register the callbacks of the page."""
+    _header(app, source, links)
+    _content(app, source, links)
+    _stop(app)
+    name, search = State(pages.NAME, "data"), Input(ids.URL, "search")
+
+    def placed(theme: str, search: str, window: Any, run: str) -> View | Problem:
+        state = urlstate.run_state(search or "")
+        found = swim(source, run)
+        if isinstance(found, Problem):
+            return found
+        return placement.view(
+            found, colour=state.colour, theme=theme, revision=run, window=tuple(window) if window else None
+        )
+
+    views.register(app, "placement", "Where each job ran", placed, search, Input(ids.WINDOW, "data"), states=[name])
+
+    def heat(theme: str, run: str) -> View | Problem:
+        found = usage(source, run)
+        return found if isinstance(found, Problem) else cpu.heatmap(*found, theme=theme, revision=run)
+
+    views.register(app, "cpu", "CPU of all nodes", heat, states=[name])
+
+    def lines(theme: str, chosen: list[str] | None, run: str) -> View | Problem:
+        found = usage(source, run)
+        if isinstance(found, Problem):
+            return found
+        return cpu.lines(found[0], chosen or [], found[2], theme=theme, revision=run)
+
+    views.register(app, "lines", "CPU of chosen nodes", lines, Input(pages.NODES, "value"), states=[name])
+
+    def curves(theme: str, chosen: list[str] | None, run: str) -> View | Problem:
+        found = _tables(source, run, "progress", "categories", "migrations")
+        if isinstance(found, Problem):
+            return found
+        reported, categories, moves = found
+        picked = chosen or progress.reporting_jobs(reported)[:9]
+        last = max((time for time in reported.get("time_s", ()) if time is not None), default=0.0)
+        return progress.view(reported, categories, moves, picked, last or 1.0, theme=theme, revision=run)
+
+    views.register(app, "progress", "Learning curves", curves, Input(pages.JOBS, "value"), states=[name])
+
+
+def _header(app: Dash, source: Source, links: Links) -> None:
+    @app.callback(
+        Output(pages.HEADER, "children"),
+        Output(pages.PROGRESS, "children"),
+        Output(pages.TILES, "children"),
+        Input(ids.LIVE, "data"),
+        State(pages.NAME, "data"),
+        prevent_initial_call=True,
+    )
+    def follow(_: Any, name: str) -> Any:
+        found = source.run(name)
+        if isinstance(found, Problem):
+            raise PreventUpdate  # the banner says it; the last known state stays
+        return pages.header(links, found), pages.progress(links, found), pages.tiles(found)
+
+    @app.callback(Output(pages.TABS, "children"), Input(ids.URL, "search"), State(pages.NAME, "data"))
+    def mark(search: str, name: str) -> Any:
+        return pages.tabs(links, name, urlstate.run_state(search or "").tab)
+
+
+def _content(app: Dash, source: Source, links: Links) -> None:
+    @app.callback(
+        Output(pages.CONTENT, "children"),
+        Input(ids.URL, "search"),
+        State(pages.NAME, "data"),
+    )
+    def open_tab(search: str, name: str) -> Any:
+        return tab(source, name, search or "")
+
+    @app.callback(
+        Output(pages.CONTENT, "children", allow_duplicate=True),
+        Input(ids.REVISION, "data"),
+        State(ids.URL, "search"),
+        State(pages.NAME, "data"),
+        prevent_initial_call=True,
+    )
+    def refresh(_: Any, search: str, name: str) -> Any:
+        # Pictures follow by themselves (views.register); tables are made anew.
+        if urlstate.run_state(search or "").tab not in ("jobs", "decisions", "config"):
+            return no_update
+        return tab(source, name, search or "")
+
+    @app.callback(
+        Output(pages.DETAIL, "children"),
+        Input(pages.DECISIONS, "selectedRows"),
+        prevent_initial_call=True,
+    )
+    def explain(rows: list[dict[str, Any]] | None) -> Any:
+        return tables.detail(rows[0]) if rows else None
+
+
+def tab(source: Source, name: str, search: str) -> Any:
+    """What is under the tabs."""
+    state = urlstate.run_state(search)
+    found = source.run(name)
+    if isinstance(found, Problem):
+        return problem(found)
+    if state.tab == "placement":
+        return pages.placement_tab(search, state)
+    if state.tab == "config":
+        return tables.config_tab(found)
+    if state.tab == "nodes":
+        nodes = usage(source, name)
+        return problem(nodes) if isinstance(nodes, Problem) else pages.nodes_tab(nodes[1], state)
+    if state.tab == "progress":
+        reported = source.table(name, "progress", found.get("rev"))
+        if isinstance(reported, Problem):
+            return problem(reported)
+        return pages.progress_tab(progress.reporting_jobs(reported), state)
+    if state.tab == "jobs":
+        jobs = source.table(name, "jobs", found.get("rev"))
+        return problem(jobs) if isinstance(jobs, Problem) else tables.jobs_tab(jobs)
+    made, considered = (source.table(name, table, found.get("rev")) for table in ("decisions", "considerations"))
+    failed = first_problem(made, considered)
+    if failed or isinstance(made, Problem) or isinstance(considered, Problem):
+        return problem(failed or made)
+    return tables.decisions_tab(search, state, made, considered, migration_name(found))
+
+
+def migration_name(run: dict[str, Any]) -> str:
+    """Name of the run's migration policy; empty if the record does not say."""
+    arms = (run.get("specification") or {}).get("arms") or []
+    arm = next((arm for arm in arms if arm.get("name") == run.get("arm")), None)
+    if arm is None:
+        return ""
+    chosen = arm.get("migration") or {"name": "none"}
+    return str(chosen if isinstance(chosen, str) else chosen.get("name"))
+
+
+def _tables(source: Source, run: str, *names: str) -> list[dict[str, list[Any]]] | Problem:
+    """Some tables of a run as of now."""
+    found = source.run(run)
+    if isinstance(found, Problem):
+        return found
+    got = [source.table(run, name, found.get("rev")) for name in names]
+    failed = first_problem(*got)
+    return failed or [table for table in got if not isinstance(table, Problem)]
+
+
+def swim(source: Source, run: str) -> Any:
+    """The swimlane of a run, or a Problem."""
+    found = _tables(source, run, "segments", "jobs", "migrations", "categories", "nodes")
+    if isinstance(found, Problem):
+        return found
+    segments, jobs, migrations, categories, nodes = found
+    return swimlane(
+        segments,
+        jobs,
+        migrations,
+        categories,
+        nodes=list(nodes.get("node", ())),
+        end=reach(source, run, segments, jobs, migrations),
+    )
+
+
+def usage(source: Source, run: str) -> tuple[dict[str, list[Any]], list[str], float] | Problem:
+    """(usage samples, names of the nodes, end in seconds) of a run, or a Problem."""
+    found = _tables(source, run, "usage", "nodes", "segments", "jobs")
+    if isinstance(found, Problem):
+        return found
+    samples, nodes, segments, jobs = found
+    return samples, list(nodes.get("node", ())), reach(source, run, segments, jobs)
+
+
+def reach(source: Source, run: str, *tables: dict[str, list[Any]]) -> float:
+    """How far the data of a run reach, in seconds: its clock while it runs, else the last time in its tables."""
+    found = source.run(run)
+    status = "" if isinstance(found, Problem) else found.get("status")
+    clock = 0.0
+    if not isinstance(found, Problem) and status in ("running", "stopping", "stopped", "interrupted", "failed"):
+        clock = float((found.get("progress") or {}).get("time_s") or 0.0)
+    names = ("ended_s", "end_s", "started_s", "bound_s", "submitted_s")
+    times = [time for table in tables for name in names for time in table.get(name, ()) if time is not None]
+    return max([clock, *times], default=0.0)
+
+
+def _stop(app: Dash) -> None:
+    app.clientside_callback(
+        ClientsideFunction("podshift", "openStop"),
+        Output(pages.STOP_DIALOG, "opened"),
+        Input(pages.STOP, "n_clicks"),
+        Input(pages.STOP_CANCEL, "n_clicks"),
+        Input(pages.STOP_CONFIRM, "n_clicks"),
+        State(pages.NAME, "data"),
+        prevent_initial_call=True,
+    )

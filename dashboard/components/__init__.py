@@ -1,0 +1,1 @@
+"""Parts that pages share: functions that return components."""

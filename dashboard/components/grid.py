@@ -1,0 +1,62 @@
+"""AG Grid tables in one style. Rows have an id, so that selection and scroll survive live updates."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dash_ag_grid as dag
+
+
+def grid(
+    identity: Any,
+    columns: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    label: str,
+    page_size: int = 20,
+    options: Mapping[str, Any] | None = None,
+    height: int | None = None,
+) -> dag.AgGrid:
+    """A table of `rows`, each with a key "id". Pages of `page_size`; all on one page if there are fewer."""
+    paged = len(rows) > page_size
+    return dag.AgGrid(
+        id=identity,
+        columnDefs=list(columns),
+        rowData=list(rows),
+        getRowId="params.data.id",
+        defaultColDef={"sortable": True, "resizable": True, "suppressMovable": True, "minWidth": 80, "flex": 1},
+        dashGridOptions={
+            "theme": "themeQuartz",
+            **({} if height else {"domLayout": "autoHeight"}),
+            "pagination": paged,
+            "paginationPageSize": page_size,
+            "paginationPageSizeSelector": False,
+            "animateRows": False,
+            "suppressCellFocus": False,
+            "enableCellTextSelection": True,
+            "ensureDomOrder": True,
+            "rowHeight": 40,
+            "headerHeight": 40,
+            **(options or {}),
+        },
+        className="grid",
+        style={"height": height, "width": "100%"} if height else {"width": "100%"},
+        dangerously_allow_code=False,
+    )
+
+
+def text_column(name: str, heading: str, **more: Any) -> dict[str, Any]:
+    """A column of text."""
+    return {"field": name, "headerName": heading, "filter": "agTextColumnFilter", "tooltipField": name, **more}
+
+
+def number_column(name: str, heading: str, **more: Any) -> dict[str, Any]:
+    """A column of numbers, shown by the formatter `podshiftNumber` of assets/grid.js; empty ones as a dash."""
+    return {
+        "field": name,
+        "headerName": heading,
+        "type": "rightAligned",
+        "filter": "agNumberColumnFilter",
+        "cellClass": "numeric",
+        "cellRenderer": "PodshiftNumber",
+        **more,
+    }

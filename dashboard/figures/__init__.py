@@ -1,0 +1,1 @@
+"""Pure functions from tables to figures, one module per view. No Dash, no HTTP, no state."""

@@ -1,0 +1,390 @@
+"""Two sides beside each other: is it fair, what is the difference, for which jobs, and why."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dash import dcc, html
+
+from dashboard.components import badges, grid
+from dashboard.components.icons import icon
+from dashboard.components.panel import panel
+from dashboard.components.states import empty, loading
+from dashboard.formats import MISSING, number, plural, quantity, signed
+from dashboard.pages.frame import heading, page
+from dashboard.pages.run import toggle
+from dashboard.urlstate import CompareState, Links, changed
+
+HEAD = "compare-head"
+SETTINGS = "compare-settings"
+RUNS = "compare-runs"
+JOB_TABLE = "compare-jobs"
+JOBS = "compare-job-rows"
+PAIR = "compare-pair"
+COLOUR = "compare-colour"
+
+HEADLINES = ("makespan_s", "mean_completion_s", "p95_completion_s", "migrations", "lost_core_s")
+CHECKS = {
+    "workload": "workload",
+    "schedule": "schedule",
+    "initial_placement": "initial placement",
+    "seed": "seed",
+}
+
+
+def layout(
+    links: Links, state: CompareState, search: str, source: str = "simulator", title: str = "Compare"
+) -> list[Any]:
+    """The page; everything in it is filled by callbacks."""
+    if not state.a or not state.b:
+        return page([_choose(links)], title="Compare", watch=links.feed("health"), notices=state.notices)
+    return page(
+        [
+            dcc.Store(id=RUNS, data={"a": list(state.a), "b": list(state.b)}),
+            html.Div([heading("Comparison"), loading(200)], id=HEAD),
+            html.Div(
+                [
+                    panel("dumbbell", "Completion time of each job", height=300),
+                    panel("ecdf", "Jobs finished within a time", height=300),
+                ],
+                className="two-columns",
+            ),
+            html.Div(pair_choice(search, state), id=PAIR),
+            panel("pair", "Where each job ran", height=420, controls=html.Div(colour_choice(search, state), id=COLOUR)),
+            panel("areas", "CPU of the cluster", height=320),
+            html.Div(loading(200), id=JOB_TABLE),
+            html.Div(loading(160), id=SETTINGS),
+        ],
+        title=title,
+        source=source,
+        watch=links.feed("runs", ids=",".join((*state.a, *state.b))),
+        every=1.5,
+        notices=state.notices,
+    )
+
+
+def _choose(links: Links) -> html.Div:
+    return html.Div(
+        [
+            heading("Compare", below="Two runs, or two arms over the same seeds, beside each other."),
+            empty(
+                "Nothing chosen yet",
+                "Every experiment with two arms has a Compare link in the list. To compare across experiments, "
+                "tick two of them there.",
+                [dcc.Link("To the experiments", href=links.experiments(), className="button button-primary")],
+                "compare",
+            ),
+        ]
+    )
+
+
+def colour_choice(search: str, state: CompareState) -> html.Div:
+    """How the bars of the swimlanes are coloured."""
+    return toggle(
+        search, "colour", state.colour, (("category", "By category"), ("job", "By job")), "Colour of the bars"
+    )
+
+
+def pair_choice(search: str, state: CompareState) -> Any:
+    """Which pair of runs the pictures below show, where there are several seeds."""
+    count = min(len(state.a), len(state.b))
+    if count < 2:
+        return None
+    options = [(str(place), f"pair {place + 1}") for place in range(min(count, 20))]
+    return html.Div(
+        [
+            html.Span("Pictures below show one pair of runs:", className="quiet"),
+            toggle(search, "pair", str(min(state.pair, count - 1)), options, "Pair of runs shown below"),
+        ],
+        className="pair-line",
+    )
+
+
+def head(links: Links, state: CompareState, search: str, compared: Mapping[str, Any]) -> html.Div:
+    """Names of the sides, fairness marks, headline differences."""
+    a, b = labels(compared)
+    swap = changed(search, a=",".join(state.b), b=",".join(state.a))
+    exact = [metric for metric in compared.get("metrics") or [] if metric.get("name") in HEADLINES]
+    exact.sort(key=lambda metric: HEADLINES.index(metric["name"]))
+    return html.Div(
+        [
+            heading(
+                [badges.arm("A", a), html.Span("vs", className="versus"), badges.arm("B", b)],
+                above=[dcc.Link("Experiments", href=links.experiments()), html.Span(" / Compare")],
+                below=_about(compared),
+                actions=[
+                    dcc.Link([icon("swap"), "Swap A and B"], href=swap, className="button", id="swap"),
+                    dcc.Link("Run A", href=links.run(state.a[0]), className="button"),
+                    dcc.Link("Run B", href=links.run(state.b[0]), className="button"),
+                ],
+            ),
+            _validity(compared),
+            html.Div([_headline(metric) for metric in exact], className="headlines"),
+            html.P(
+                [
+                    html.Strong("How to read it: "),
+                    f"{compared.get('sign') or 'difference = B − A; negative = B is faster'}. ".replace(" - ", " − "),
+                    _counts(compared, b),
+                ],
+                className="reading",
+            ),
+            _all_metrics(compared, a, b),
+        ],
+        **{"data-state": "ready"},
+    )
+
+
+def labels(compared: Mapping[str, Any]) -> tuple[str, str]:
+    """Names of the two sides; told apart if both arms have one name."""
+    a, b = (str((compared.get(side) or {}).get("label") or side.upper()) for side in ("a", "b"))
+    return (a, b) if a != b else (f"{a} (A)", f"{b} (B)")
+
+
+def _about(compared: Mapping[str, Any]) -> list[Any]:
+    a = compared.get("a") or {}
+    said = [html.Span(", ".join(a.get("experiments") or []), className="quiet")]
+    if compared.get("so_far"):
+        said.append(html.Span("so far: runs are still under way", className="badge badge-live"))
+    notes = compared.get("notes") or ([compared["note"]] if compared.get("note") else [])
+    said += [html.Span(note, className="badge badge-quiet wide") for note in notes if not note.startswith("so far")]
+    return said
+
+
+def _validity(compared: Mapping[str, Any]) -> html.Ul:
+    """One mark a check; amber if it fails, with what differs."""
+    marks = []
+    for entry in compared.get("validity") or []:
+        ok, name = entry.get("ok"), CHECKS.get(entry["check"], entry["check"])
+        word, tone, symbol = ("same", "good", "check") if ok else ("not the same", "warn", "alert")
+        marks.append(
+            html.Li(
+                [
+                    html.Span([icon(symbol, 12), f"{word} {name}"], className=f"badge badge-{tone}"),
+                    html.Span(entry.get("detail") or "", className="quiet"),
+                ],
+                title=entry.get("detail") or "",
+                className="" if ok else "failed-check",
+            )
+        )
+    return html.Ul(marks, className="validity", **{"aria-label": "Is the comparison fair?"})
+
+
+def _headline(metric: Mapping[str, Any]) -> html.Div:
+    unit, difference = metric.get("unit") or "", metric.get("difference")
+    unit = "" if unit == "1" else unit
+    percent, interval = metric.get("percent"), metric.get("ci95")
+    tone, word = verdict(metric)
+    big = signed(percent, 1, "%") if percent is not None else signed(difference, 1 if unit else 0, unit)
+    return html.Div(
+        [
+            html.Div(metric.get("label"), className="headline-name"),
+            html.Div(big, className=f"headline-value tone-{tone}"),
+            html.Div(
+                [
+                    html.Span(word, className=f"tone-{tone}"),
+                    f" {signed(difference, 1, unit)}" if percent is not None and difference is not None else "",
+                ],
+                className="headline-word",
+            ),
+            html.Div(
+                f"{quantity(metric.get('a'), unit)} → {quantity(metric.get('b'), unit)}", className="headline-pair"
+            ),
+            html.Div(
+                f"95 % interval {signed(interval[0])} to {signed(interval[1])} {unit}, n = {metric.get('n')}"
+                if interval
+                else metric.get("note") or "single run, no interval",
+                className="headline-interval",
+            ),
+        ],
+        className="headline",
+    )
+
+
+def verdict(metric: Mapping[str, Any]) -> tuple[str, str]:
+    """(tone, word) of a difference: better, worse, or neither; the word says it without the colour."""
+    difference = metric.get("difference")
+    if difference is None:
+        return "none", "not known on both sides"
+    if abs(difference) < 5e-4:
+        return "none", "no difference"
+    lower = metric.get("better", "lower") == "lower"
+    good = (difference < 0) == lower
+    if metric.get("name") in ("migrations", "rolled_back", "downtime_s"):
+        return "none", "more in B" if difference > 0 else "fewer in B"
+    timed = (metric.get("unit") or "") == "s"
+    if timed:
+        return ("better", "▼ B faster") if good else ("worse", "▲ B slower")
+    arrow = "▼" if difference < 0 else "▲"
+    return ("better", f"{arrow} B better") if good else ("worse", f"{arrow} B worse")
+
+
+def _counts(compared: Mapping[str, Any], b: str) -> str:
+    if compared.get("faster") is None:
+        return "Jobs cannot be paired here; only group numbers are shown."
+    mean = compared.get("mean_of_changes_percent")
+    words = f"{b} is faster for {plural(compared['faster'], 'job')}, slower for {compared['slower']}, equal for {compared['equal']}"
+    return words + (f"; the mean of the jobs' changes is {signed(mean, 1, '%')}." if mean is not None else ".")
+
+
+def _all_metrics(compared: Mapping[str, Any], a: str, b: str) -> html.Details:
+    rows = []
+    for metric in compared.get("metrics") or []:
+        unit = metric.get("unit") or ""
+        interval = metric.get("ci95")
+        rows.append(
+            html.Tr(
+                [
+                    html.Th(metric.get("label"), scope="row"),
+                    html.Td(quantity(metric.get("a"), unit)),
+                    html.Td(quantity(metric.get("b"), unit)),
+                    html.Td(_share(metric.get("difference"), unit)),
+                    html.Td(signed(metric.get("percent"), 1, "%")),
+                    html.Td(f"{_share(interval[0], unit)} to {_share(interval[1], unit)}" if interval else MISSING),
+                    html.Td(number(metric.get("n"), 0)),
+                    html.Td(metric.get("sign") or "", className="words-cell"),
+                    html.Td(metric.get("note") or "", className="words-cell"),
+                ]
+            )
+        )
+    headings = ("Measure", f"A: {a}", f"B: {b}", "B − A", "%", "95 % interval", "n", "Sign", "Note")
+    return html.Details(
+        [
+            html.Summary("All measures"),
+            html.Div(
+                html.Table(
+                    [html.Thead(html.Tr([html.Th(name, scope="col") for name in headings])), html.Tbody(rows)],
+                    className="plain",
+                ),
+                className="table-scroll",
+                tabIndex="0",
+                role="region",
+                **{"aria-label": "All measures"},
+            ),
+        ],
+        className="panel padded more",
+        id="all-measures",
+    )
+
+
+def _share(value: float | None, unit: str) -> str:
+    if value is None:
+        return MISSING
+    if unit in ("share", "fraction"):
+        return signed(100 * value, 1, "points")
+    small = unit in ("", "1") and value != round(value)
+    return signed(value, 3 if small else 1 if unit not in ("", "1") else 0, "" if unit == "1" else unit)
+
+
+def job_table(compared: Mapping[str, Any]) -> html.Section:
+    """Every job of the comparison with its difference and percent."""
+    jobs = compared.get("jobs") or []
+    a, b = labels(compared)
+    if not jobs:
+        return html.Section(
+            [
+                html.H2("Jobs", className="panel-title"),
+                empty("No pairs of jobs", compared.get("note") or "Jobs cannot be paired."),
+            ],
+            className="panel padded",
+        )
+    rows = [
+        {
+            **{name: job.get(name) for name in ("job", "workload", "a_s", "b_s", "difference_s", "percent", "downtime_b_s",
+                                                "migrations_a", "migrations_b", "note")},
+            "id": job["job"],
+        }
+        for job in jobs
+    ]  # fmt: skip
+    rows.sort(key=lambda row: (row["difference_s"] is None, row["difference_s"] or 0.0))
+    columns = [
+        grid.text_column("job", "Job", minWidth=140, pinned="left"),
+        grid.text_column("workload", "Workload", minWidth=110),
+        grid.number_column("a_s", f"{a} (s)", minWidth=120),
+        grid.number_column("b_s", f"{b} (s)", minWidth=120),
+        grid.number_column("difference_s", "B − A (s)", minWidth=120, cellRenderer="PodshiftSigned"),
+        grid.number_column("percent", "B − A (%)", minWidth=120, cellRenderer="PodshiftSigned"),
+        grid.number_column("migrations_b", "Migrations in B", minWidth=140),
+        grid.number_column("downtime_b_s", "Downtime in B (s)", minWidth=150),
+        grid.text_column("note", "Note", minWidth=150),
+    ]
+    if not any(row["note"] for row in rows):
+        columns.pop()
+    return html.Section(
+        [
+            html.Div(
+                html.Div(
+                    [
+                        html.H2("Jobs", className="panel-title"),
+                        html.P("Means over the pairs of runs; negative = B is faster.", className="panel-help"),
+                    ]
+                ),
+                className="panel-head",
+            ),
+            html.Div(grid.grid(JOBS, columns, rows, label="Jobs of both sides"), className="panel-body"),
+        ],
+        className="panel",
+        **{"data-state": "ready"},
+    )
+
+
+def settings(search: str, state: CompareState, compared: Mapping[str, Any]) -> html.Section:
+    """Configuration of both sides; only what differs unless the address says otherwise."""
+    entries: Sequence[Mapping[str, Any]] = compared.get("configuration") or []
+    different = [entry for entry in entries if entry.get("differs")]
+    a, b = labels(compared)
+    shown = different if state.only_differences else entries
+    switch = toggle(
+        search,
+        "only",
+        "diff" if state.only_differences else "all",
+        (("diff", f"Only differences ({len(different)})"), ("all", f"All ({len(entries)})")),
+        "Which settings",
+    )
+    if not entries:
+        body: Any = empty("Not known", "At least one side was imported without a specification.")
+    elif not shown:
+        body = empty("No differences", f"All {len(entries)} settings are the same on both sides.")
+    else:
+        body = html.Div(
+            html.Table(
+                [
+                    html.Thead(html.Tr([html.Th(name, scope="col") for name in ("Setting", f"A: {a}", f"B: {b}")])),
+                    html.Tbody(
+                        [
+                            html.Tr(
+                                [
+                                    html.Th(entry["field"], scope="row"),
+                                    html.Td(_setting(entry.get("a"))),
+                                    html.Td(_setting(entry.get("b"))),
+                                ],
+                                className="differs" if entry.get("differs") else "",
+                            )
+                            for entry in shown
+                        ]
+                    ),
+                ],
+                className="plain settings",
+            ),
+            className="table-scroll",
+            tabIndex="0",
+            role="region",
+            **{"aria-label": "Configuration of both sides"},
+        )
+    return html.Section(
+        [
+            html.Div(
+                [html.H2("Configuration", className="panel-title"), html.Div(switch, className="panel-buttons")],
+                className="panel-head",
+            ),
+            html.Div(body, className="panel-body"),
+        ],
+        className="panel",
+        **{"data-state": "ready"},
+    )
+
+
+def _setting(value: Any) -> str:
+    if value is None:
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,365 @@
+"""One run: what it is, how far it is, and its views in tabs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import dcc, html
+
+from dashboard.components import badges
+from dashboard.components.icons import icon
+from dashboard.components.panel import panel
+from dashboard.components.states import loading
+from dashboard.feed import followed
+from dashboard.formats import MISSING, moment, number, plural, seconds, stamp
+from dashboard.pages.frame import heading, page
+from dashboard.source import etag
+from dashboard.urlstate import Links, RunState, changed
+
+HEADER = "run-header"
+PROGRESS = "run-progress"
+TILES = "run-tiles"
+TABS = "run-tabs"
+CONTENT = "run-content"
+NAME = "run-name"
+STOP = "stop-button"
+STOP_DIALOG = "stop-dialog"
+STOP_CONFIRM = "stop-confirm"
+STOP_CANCEL = "stop-cancel"
+NODES = "chosen-nodes"
+JOBS = "chosen-jobs"
+DETAIL = "decision-detail"
+DECISIONS = "decision-rows"
+JOB_ROWS = "job-rows"
+
+TAB_NAMES = {
+    "placement": "Placement",
+    "nodes": "Node CPU",
+    "progress": "Job progress",
+    "jobs": "Jobs",
+    "decisions": "Decisions",
+    "config": "Configuration",
+}
+TABLES = ("jobs", "segments", "migrations", "considerations", "decisions", "categories", "progress", "usage", "nodes")
+
+
+def layout(links: Links, run: Mapping[str, Any], state: RunState) -> list[Any]:
+    """The page of a run that exists."""
+    name = str(run["id"])
+    source = str(run.get("source") or "simulator")
+    active = run.get("status") in badges.ACTIVE
+    return page(
+        [
+            dcc.Store(id=NAME, data=name),
+            html.Div(header(links, run), id=HEADER),
+            html.Div(progress(links, run), id=PROGRESS),
+            html.Div(tiles(run), id=TILES),
+            html.Div(tabs(links, name, state.tab), id=TABS),
+            html.Div(loading(360), id=CONTENT),
+            _stop_dialog(run),
+        ],
+        title=f"{_experiment_name(run)} {run.get('arm') or ''}",
+        source=source,
+        watch=links.feed("runs", ids=name),
+        every=1.0 if active else 4.0,
+        seen=etag(followed([dict(run)])),
+        notices=state.notices,
+    )
+
+
+def header(links: Links, run: Mapping[str, Any]) -> html.Div:
+    """Title, status, actions. Made anew on each change of the run."""
+    arm, seed = run.get("arm"), run.get("seed")
+    status = str(run.get("status") or "")
+    said = [badges.status(status), badges.source(run.get("source"))]
+    if seed is not None:
+        said.append(html.Span(f"seed {seed}", className="quiet"))
+    said.append(html.Span(moment(run.get("created_at")), className="quiet", title=stamp(run.get("created_at"))))
+    if run.get("error"):
+        said.append(html.Span(str(run["error"]), className="error-text"))
+    return heading(
+        [_experiment_name(run), html.Span(f" · {arm}", className="title-arm") if arm else None],
+        above=[dcc.Link("Experiments", href=links.experiments()), html.Span(" / "), html.Span(str(run["id"]))],
+        below=said,
+        actions=[*_compare_link(links, run), _export(links, run), _again(links, run), _stop_button(status)],
+    )
+
+
+def _experiment_name(run: Mapping[str, Any]) -> str:
+    specification = run.get("specification") or {}
+    return str(run.get("experiment_name") or specification.get("name") or run.get("experiment") or run.get("id"))
+
+
+def _compare_link(links: Links, run: Mapping[str, Any]) -> list[Any]:
+    arms = arms_of(run)
+    if len(arms) < 2:
+        return []
+    mine = str(run.get("arm"))
+    first, second = list(arms)[:2]
+    if mine not in (first, second):
+        second = mine
+    href = links.compare(arms[first], arms[second])
+    return [
+        dcc.Link(
+            [icon("compare"), f"Compare {first} and {second}"],
+            href=href,
+            className="button button-primary",
+            id="compare-arms",
+        )
+    ]
+
+
+def arms_of(run: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Arm -> ids of its runs, this run's siblings and itself, in the order of the experiment."""
+    arms: dict[str, list[str]] = {}
+    for sibling in siblings(run):
+        arms.setdefault(str(sibling.get("arm")), []).append(str(sibling["id"]))
+    return arms
+
+
+def siblings(run: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """All runs of the experiment with this one among them."""
+    others = list(run.get("siblings") or [])
+    if all(other.get("id") != run["id"] for other in others):
+        others.insert(0, run)
+    return others
+
+
+def _export(links: Links, run: Mapping[str, Any]) -> dmc.Menu:
+    path = links.run(str(run["id"])).removeprefix(links.prefix)
+    entries = [
+        dmc.MenuLabel("Everything"),
+        dmc.MenuItem("Bundle (.zip), opens in another Podshift", href=links.api(f"{path}/bundle"), target="_blank"),
+        dmc.MenuItem("Event log (JSON lines)", href=links.api(f"{path}/log?format=jsonl"), target="_blank"),
+        dmc.MenuLabel("Tables as CSV"),
+        *[
+            dmc.MenuItem(table, href=links.api(f"{path}/tables/{table}?format=csv"), target="_blank")
+            for table in ("jobs", "segments", "migrations", "decisions", "usage")
+        ],
+        dmc.MenuLabel("Tables as JSON"),
+        *[
+            dmc.MenuItem(table, href=links.api(f"{path}/tables/{table}?format=json"), target="_blank")
+            for table in ("jobs", "migrations", "considerations")
+        ],
+    ]
+    return dmc.Menu(
+        [
+            dmc.MenuTarget(dmc.Button("Export", variant="default", leftSection=icon("download"), id="export-button")),
+            dmc.MenuDropdown(entries),
+        ],
+        transitionProps={"duration": 0},
+        position="bottom-end",
+        width=300,
+    )
+
+
+def _again(links: Links, run: Mapping[str, Any]) -> Any:
+    if not run.get("specification"):
+        return None
+    return dcc.Link([icon("copy"), "Clone"], href=links.new(str(run["id"])), className="button")
+
+
+def _stop_button(status: str) -> dmc.Button:
+    return dmc.Button(
+        "Stopping" if status == "stopping" else "Stop",
+        id=STOP,
+        n_clicks=0,
+        variant="outline",
+        color="red",
+        leftSection=icon("stop"),
+        disabled=status == "stopping",
+        style={} if status in badges.ACTIVE else {"display": "none"},
+    )
+
+
+def _stop_dialog(run: Mapping[str, Any]) -> dmc.Modal:
+    given = run.get("progress") or {}
+    jobs = given.get("jobs")
+    return dmc.Modal(
+        [
+            html.P(
+                [
+                    "This stops the run ",
+                    html.Strong(str(run["id"])),
+                    f" on the simulator with its {plural(int(jobs), 'job')}." if jobs else " on the simulator.",
+                ]
+            ),
+            html.P("What was recorded so far is kept and marked as stopped. The other runs of the experiment go on."),
+            html.Div(
+                [
+                    dmc.Button("Keep it running", id=STOP_CANCEL, variant="default", n_clicks=0),
+                    dmc.Button("Stop this run", id=STOP_CONFIRM, color="red", n_clicks=0),
+                ],
+                className="dialog-actions",
+            ),
+        ],
+        id=STOP_DIALOG,
+        title="Stop this run?",
+        opened=False,
+        centered=True,
+        closeButtonProps={"aria-label": "Close"},
+        transitionProps={"duration": 0},
+    )
+
+
+def progress(links: Links, run: Mapping[str, Any]) -> html.Div:
+    """Runs of the experiment by arm and seed, each with its progress while it is under way."""
+    arms: dict[str, list[Mapping[str, Any]]] = {}
+    for sibling in siblings(run):
+        arms.setdefault(str(sibling.get("arm")), []).append(sibling)
+    lines = []
+    if run.get("status") in badges.ACTIVE:
+        lines.append(
+            html.Div(
+                [
+                    badges.bar(run.get("progress"), f"Progress of {run['id']}", "md"),
+                    html.Span(badges.progress_words(run.get("progress")), className="progress-words"),
+                ],
+                className="own-progress",
+            )
+        )
+    if len(siblings(run)) > 1:
+        lines.append(
+            html.Div(
+                [
+                    html.Div(
+                        [
+                            html.Span(arm, className="sibling-arm"),
+                            html.Div(
+                                [_sibling(links, other, str(run["id"])) for other in of_arm[:40]],
+                                className="sibling-runs",
+                            ),
+                        ],
+                        className="sibling-line",
+                    )
+                    for arm, of_arm in arms.items()
+                ],
+                className="siblings",
+                role="navigation",
+                **{"aria-label": "Runs of this experiment"},
+            )
+        )
+    return html.Div(lines, className="run-progress")
+
+
+def _sibling(links: Links, run: Mapping[str, Any], current: str) -> dcc.Link:
+    status = str(run.get("status") or "")
+    active = status in badges.ACTIVE
+    share = round(100 * badges.fraction(run.get("progress"))) if active else 100
+    words = f"{share} %" if status in ("running", "stopping") else status
+    return dcc.Link(
+        [
+            html.Span(f"seed {run.get('seed')}" if run.get("seed") is not None else "run", className="sibling-seed"),
+            html.Span(words, className="sibling-status"),
+            html.Span(className=f"sibling-bar sibling-{status}", style={"width": f"{share}%"}),
+        ],
+        href=links.run(str(run["id"])),
+        className="sibling" + (" current" if run["id"] == current else ""),
+        title=str(run["id"]),
+    )
+
+
+def tiles(run: Mapping[str, Any]) -> html.Dl | None:
+    """The numbers of the run. Nothing before there are any: a tile never shows a zero it does not know."""
+    summary = run.get("summary")
+    if not summary:
+        return None
+    finished, jobs = summary.get("finished"), summary.get("jobs")
+    share = summary.get("cpu_share_mean")
+    entries = [
+        ("Jobs finished", f"{number(finished, 0)} of {number(jobs, 0)}", ""),
+        ("Makespan", seconds(summary.get("makespan_s")), "first submission to last finish"),
+        ("Mean completion", seconds(summary.get("mean_completion_s")), "submission to finish, over finished jobs"),
+        ("95 % done within", seconds(summary.get("p95_completion_s")), "95th percentile of completion times"),
+        ("Migrations", number(summary.get("migrations"), 0), f"{seconds(summary.get('downtime_s'))} of downtime in all"),
+        ("Wasted work", f"{number(summary.get('lost_core_s'))} core-s" if summary.get("lost_core_s") is not None else MISSING,
+         "CPU time spent on work that was lost"),
+        ("CPU in use", f"{100 * share:.0f} %" if isinstance(share, int | float) else MISSING, "of the cluster over the makespan"),
+    ]  # fmt: skip
+    return html.Dl(
+        [
+            html.Div([html.Dt(name), html.Dd(value), html.Small(hint)], className="tile")
+            for name, value, hint in entries
+        ],
+        className="tiles",
+    )
+
+
+def tabs(links: Links, run: str, tab: str) -> html.Nav:
+    """Tabs are links: the address says which view is open, and Back goes to the one before."""
+    return html.Nav(
+        [
+            dcc.Link(
+                words,
+                href=links.run(run, key),
+                className="tab" + (" current" if key == tab else ""),
+                **({"id": "current-tab"} if key == tab else {}),
+            )
+            for key, words in TAB_NAMES.items()
+        ],
+        className="tabs",
+        **{"aria-label": "Views of the run"},
+    )
+
+
+def toggle(search: str, name: str, current: str, options: Sequence[tuple[str, str]], label: str) -> html.Div:
+    """A choice that lives in the address, as a row of links."""
+    return html.Div(
+        [
+            dcc.Link(
+                words, href=changed(search, **{name: key}), className="choice" + (" current" if key == current else "")
+            )
+            for key, words in options
+        ],
+        className="choices",
+        role="group",
+        **{"aria-label": label},
+    )
+
+
+def placement_tab(search: str, state: RunState) -> list[Any]:
+    """Swimlane."""
+    by = toggle(search, "colour", state.colour, (("category", "By category"), ("job", "By job")), "Colour of the bars")
+    return [panel("placement", "Where each job ran", height=420, controls=by)]
+
+
+def nodes_tab(nodes: Sequence[str], state: RunState) -> list[Any]:
+    """Heatmap of all nodes, lines of some."""
+    chosen = [node for node in state.nodes if node in nodes] or list(nodes[:4])
+    picker = dmc.MultiSelect(
+        id=NODES,
+        data=[{"value": node, "label": node} for node in nodes[:2000]],
+        value=chosen,
+        searchable=True,
+        maxValues=10,
+        size="xs",
+        w=360,
+        limit=100,
+        attributes={"input": {"aria-label": "Nodes shown as lines"}},
+        comboboxProps={"transitionProps": {"duration": 0}},
+        placeholder="Choose nodes",
+    )
+    return [
+        panel("cpu", "CPU of all nodes", height=260),
+        panel("lines", "CPU of chosen nodes", height=300, controls=picker),
+    ]
+
+
+def progress_tab(jobs: Sequence[str], state: RunState) -> list[Any]:
+    """Learning curves."""
+    chosen = [job for job in state.jobs if job in jobs] or list(jobs[:9])
+    picker = dmc.MultiSelect(
+        id=JOBS,
+        data=[{"value": job, "label": job} for job in jobs[:5000]],
+        value=chosen,
+        searchable=True,
+        maxValues=12,
+        size="xs",
+        w=420,
+        limit=100,
+        attributes={"input": {"aria-label": "Jobs whose curves are shown"}},
+        comboboxProps={"transitionProps": {"duration": 0}},
+        placeholder="Choose jobs",
+        hidePickedOptions=True,
+    )
+    return [panel("progress", "Learning curves", height=420, controls=picker)]

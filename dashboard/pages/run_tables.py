@@ -1,0 +1,341 @@
+"""The tabs of a run that are tables: jobs, decisions, configuration."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import html
+
+from dashboard.components import grid
+from dashboard.components.states import empty
+from dashboard.figures.timeaxis import clock
+from dashboard.figures.view import Columns, rows_of
+from dashboard.formats import MISSING, number, plural
+from dashboard.pages.run import DECISIONS, DETAIL, JOB_ROWS, toggle
+from dashboard.urlstate import RunState
+
+VERDICTS = {  # verdict -> what it means in words
+    "migrate": "migrates",
+    "round-budget": "not this round: budget used",
+    "nobody-to-help": "stays: nobody at home would gain",
+    "no-better-node": "stays: no node is better enough",
+    "no-fitting-node": "stays: fits nowhere else",
+    "already-migrated": "stays: migrated before",
+    "cooling-down": "stays: migrated a moment ago",
+    "nearly-finished": "stays: nearly finished",
+    "not-migratable": "stays: may not be migrated",
+    "in-migration": "is being migrated",
+    "paused": "stays: migration is paused",
+    "left": "considered and left",
+}
+
+
+def jobs_tab(jobs: Columns) -> list[Any]:
+    """All jobs of the run."""
+    names = (
+        "job", "workload", "outcome", "submitted_s", "completion_s", "waiting_s", "downtime_s", "migrations",
+        "core_s", "lost_core_s", "first_node", "last_node", "reason",
+    )  # fmt: skip
+    rows = [dict(zip(names, row, strict=True), id=row[0]) for row in rows_of(jobs, *names)]
+    if not rows:
+        return [empty("No jobs yet", "No job has been submitted so far.")]
+    columns = [
+        grid.text_column("job", "Job", minWidth=140, pinned="left"),
+        grid.text_column("workload", "Workload", minWidth=110),
+        grid.text_column("outcome", "Outcome", minWidth=110),
+        grid.number_column("submitted_s", "Submitted (s)", minWidth=120),
+        grid.number_column("completion_s", "Completion (s)", minWidth=130),
+        grid.number_column("waiting_s", "Waiting (s)", minWidth=110),
+        grid.number_column("downtime_s", "Downtime (s)", minWidth=120),
+        grid.number_column("migrations", "Migrations", minWidth=110),
+        grid.number_column("core_s", "CPU time (core-s)", minWidth=140),
+        grid.number_column("lost_core_s", "Wasted (core-s)", minWidth=140),
+        grid.text_column("first_node", "First node", minWidth=120),
+        grid.text_column("last_node", "Last node", minWidth=120),
+        grid.text_column("reason", "Reason", minWidth=160),
+    ]
+    return [_section(f"{plural(len(rows), 'job')}", grid.grid(JOB_ROWS, columns, rows, label="Jobs of the run"))]
+
+
+def decisions_tab(
+    search: str, state: RunState, decisions: Columns, considerations: Columns, migration: str
+) -> list[Any]:
+    """Placements, or what was considered for migration; the detail of the chosen row below."""
+    kinds = toggle(
+        search,
+        "kind",
+        state.kind,
+        (("placements", "Placements"), ("migrations", "Migrations considered")),
+        "Kind of decisions",
+    )
+    rows = placements(decisions) if state.kind == "placements" else considered(considerations)
+    if not rows:
+        return [_section("Decisions", _none(state.kind, migration), kinds)]
+    if state.kind == "placements":
+        columns = [
+            {"field": "time", "headerName": "Time", "minWidth": 80, "maxWidth": 100, "comparator": None},
+            grid.text_column("pod", "Pod", minWidth=150),
+            grid.text_column("node", "Node", minWidth=130),
+            grid.number_column("feasible", "Nodes that fit", minWidth=120, maxWidth=150),
+            grid.text_column("reason", "Why", flex=4, minWidth=360),
+        ]
+    else:
+        columns = [
+            {"field": "time", "headerName": "Time", "minWidth": 80, "maxWidth": 100},
+            grid.text_column("job", "Job", minWidth=130),
+            grid.text_column("source", "From", minWidth=110),
+            grid.text_column("target", "To", minWidth=110),
+            grid.text_column("verdict", "Verdict", minWidth=210, flex=1.6),
+            grid.number_column("gain", "Gain", minWidth=90, maxWidth=110),
+            grid.text_column("reason", "Why", flex=4, minWidth=360),
+        ]
+    for column in columns:
+        column.pop("comparator", None)
+    table = grid.grid(
+        DECISIONS,
+        columns,
+        rows,
+        label="Decisions",
+        page_size=15,
+        options={"rowSelection": {"mode": "singleRow", "checkboxes": False, "enableClickSelection": True}},
+    )
+    hint = "Choose a row to see what every node scored and who refused."
+    return [
+        _section(plural(len(rows), "decision"), table, kinds, hint),
+        html.Div(id=DETAIL, **{"aria-live": "polite"}),
+    ]
+
+
+def placements(decisions: Columns) -> list[dict[str, Any]]:
+    """Rows of the scheduler's decisions."""
+    names = (
+        "seq",
+        "time_s",
+        "pod",
+        "job",
+        "node",
+        "policy",
+        "reason",
+        "feasible",
+        "permanent",
+        "refused_counts",
+        "detail",
+    )
+    rows = [dict(zip(names, row, strict=True)) for row in rows_of(decisions, *names)]
+    for place, row in enumerate(rows):
+        row |= {"id": f"d{row['seq'] if row['seq'] is not None else place}", "time": clock(row["time_s"] or 0.0)}
+        row["node"] = row["node"] or "none"
+    return rows
+
+
+def considered(considerations: Columns) -> list[dict[str, Any]]:
+    """Rows of what the migration policy looked at, the refusals included."""
+    names = (
+        "seq", "time_s", "round", "job", "pod", "source", "target", "verdict", "cause", "reason", "gain", "margin", "candidates",
+    )  # fmt: skip
+    rows = [dict(zip(names, row, strict=True)) for row in rows_of(considerations, *names)]
+    for place, row in enumerate(rows):
+        row |= {"id": f"c{row['seq'] if row['seq'] is not None else place}", "time": clock(row["time_s"] or 0.0)}
+        row["verdict"] = VERDICTS.get(row["verdict"], row["verdict"])
+        row["target"] = row["target"] or "none"
+    return rows
+
+
+def _none(kind: str, migration: str) -> html.Div:
+    if kind == "placements":
+        return empty(
+            "No placement was decided", "Initial placements were pinned, or this record does not hold decisions."
+        )
+    if migration == "none":
+        return empty("Migration is off", "This arm has the migration policy “none”, so nothing was considered.")
+    if migration:
+        return empty(
+            "Nothing was considered", f"Migration is on ({migration}), but no job came up in any of its rounds so far."
+        )
+    return empty("Nothing was considered", "This record does not hold migration decisions.")
+
+
+def detail(row: Mapping[str, Any]) -> html.Section:
+    """One decision in full: sentence, nodes by scores, refusals."""
+    if "verdict" in row:
+        return _considered_detail(row)
+    given = _json(row.get("detail"))
+    nodes, totals = list(given.get("nodes") or []), list(given.get("totals") or [])
+    plugins = given.get("scores") or []
+    headings = ["Node", *[f"{score.get('plugin')} ×{number(score.get('weight'))}" for score in plugins], "Total"]
+    table = [
+        [
+            node,
+            *[_at(score.get("normalised"), place) for score in plugins],
+            _at(totals, place),
+        ]
+        for place, node in enumerate(nodes)
+    ]
+    refused = _json(row.get("refused_counts"))
+    named = given.get("refused") or {}
+    refusals = [
+        html.Li(
+            [
+                html.Strong(f"{name}: "),
+                f"{plural(int(count), 'node')} refused",
+                f" ({', '.join(named[name])})" if named.get(name) else "",
+            ]
+        )
+        for name, count in refused.items()
+    ]
+    return html.Section(
+        [
+            html.H2(f"{row.get('pod')} at {row.get('time')}"),
+            html.P(row.get("reason") or "", className="sentence"),
+            _scores(headings, table, str(row.get("node")))
+            if table
+            else html.P("No node was scored.", className="quiet"),
+            html.Ul(refusals, className="refusals")
+            if refusals
+            else html.P("No filter refused a node.", className="quiet"),
+        ],
+        className="panel padded",
+    )
+
+
+def _considered_detail(row: Mapping[str, Any]) -> html.Section:
+    candidates = _json(row.get("candidates"))
+    terms = list(dict.fromkeys(term for values in candidates.values() for term in values))
+    table = [[node, *[number(values.get(term), 3) for term in terms]] for node, values in candidates.items()]
+    facts = [
+        ("Verdict", row.get("verdict")),
+        ("Cause", row.get("cause")),
+        ("Round", number(row.get("round"), 0)),
+        ("Gain", number(row.get("gain"), 3)),
+        ("Needed margin", number(row.get("margin"), 3)),
+    ]
+    return html.Section(
+        [
+            html.H2(f"{row.get('job')} at {row.get('time')}: {row.get('source')} → {row.get('target')}"),
+            html.P(row.get("reason") or "", className="sentence"),
+            html.Dl(
+                [html.Div([html.Dt(name), html.Dd(value or MISSING)]) for name, value in facts],
+                className="inline-facts",
+            ),
+            _scores(["Node", *terms], table, str(row.get("target")), str(row.get("source"))) if table else None,
+        ],
+        className="panel padded",
+    )
+
+
+def _scores(headings: Sequence[str], rows: Sequence[Sequence[Any]], chosen: str, source: str = "") -> html.Div:
+    def name(node: str) -> list[Any]:
+        mark = "chosen" if node == chosen else "where it is" if node == source else ""
+        return [node, html.Span(mark, className="mark") if mark else None]
+
+    return html.Div(
+        html.Table(
+            [
+                html.Thead(html.Tr([html.Th(heading, scope="col") for heading in headings])),
+                html.Tbody(
+                    [
+                        html.Tr(
+                            [html.Th(name(str(row[0])), scope="row"), *[html.Td(value) for value in row[1:]]],
+                            className="chosen" if row[0] == chosen else "",
+                        )
+                        for row in rows
+                    ]
+                ),
+            ],
+            className="plain scores",
+        ),
+        className="table-scroll",
+        tabIndex="0",
+        role="region",
+        **{"aria-label": "Scores of the nodes"},
+    )
+
+
+def config_tab(run: Mapping[str, Any]) -> list[Any]:
+    """What the run was told to do, as settings and as the specification."""
+    specification = run.get("specification")
+    if not specification:
+        return [
+            empty(
+                "No specification",
+                "This run was imported from a record that holds none, so its configuration is not known.",
+            )
+        ]
+    arm = run.get("arm_configuration") or run.get("configuration") or next(
+        (one for one in specification.get("arms") or [] if one.get("name") == run.get("arm")), {}
+    )  # fmt: skip
+    rows = [("run", str(run["id"])), ("arm", str(run.get("arm"))), ("seed", str(run.get("seed")))]
+    rows += leaves({name: value for name, value in arm.items() if name != "name"})
+    rows += leaves(
+        {name: value for name, value in specification.items() if name not in ("arms", "name", "description", "title")}
+    )
+    if run.get("log_sha256"):
+        rows.append(("log (SHA-256)", str(run["log_sha256"])))
+    return [
+        _section(
+            "Settings of this run",
+            html.Div(
+                html.Table(
+                    html.Tbody([html.Tr([html.Th(name, scope="row"), html.Td(value)]) for name, value in rows]),
+                    className="plain settings",
+                ),
+                className="table-scroll",
+            ),
+        ),
+        _section(
+            "Specification of the experiment",
+            dmc.Code(run.get("yaml") or json.dumps(specification, indent=2), block=True, className="yaml"),
+        ),
+    ]
+
+
+def leaves(value: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """Nested settings as (dotted name, value)."""
+    if isinstance(value, Mapping):
+        return [leaf for name, inner in value.items() for leaf in leaves(inner, f"{prefix}{name}.")]
+    if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+        return [leaf for place, inner in enumerate(value) for leaf in leaves(inner, f"{prefix}{place}.")]
+    shown = (
+        ", ".join(map(str, value))
+        if isinstance(value, list)
+        else {True: "yes", False: "no", None: MISSING}.get(value, value)
+        if isinstance(value, bool | None)
+        else value
+    )
+    return [(prefix.rstrip("."), str(shown))]
+
+
+def _section(title: str, body: Any, controls: Any = None, hint: str = "") -> html.Section:
+    return html.Section(
+        [
+            html.Div(
+                [
+                    html.Div(
+                        [
+                            html.H2(title, className="panel-title"),
+                            html.P(hint, className="panel-help") if hint else None,
+                        ]
+                    ),
+                    html.Div(controls, className="panel-buttons") if controls else None,
+                ],
+                className="panel-head",
+            ),
+            html.Div(body, className="panel-body", **{"data-state": "ready"}),
+        ],
+        className="panel",
+    )
+
+
+def _json(value: Any) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return dict(value)
+    try:
+        read = json.loads(value) if value else {}
+    except ValueError:
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def _at(values: Any, place: int) -> str:
+    return number(values[place], 2) if isinstance(values, list) and place < len(values) else MISSING
