@@ -69,6 +69,7 @@
 
         pageInfo: function (info) {
             document.title = info.title;
+            podshift.info = info;
             podshift.watch(info.watch, info.every, info.mark);
             podshift.markNavigation();
             return SOURCES[info.source] || SOURCES.simulator;
@@ -79,6 +80,13 @@
             // No runs in it: another kind of page, or the connection came back and everything is asked again.
             const now = runs ? runs.map((run) => run.id + "#" + run.rev).join("|") : (live && live.mark) || "";
             return now === before ? quiet() : now;
+        },
+
+        watchList: function (search, pathname) {
+            const info = podshift.info;
+            if (info && info.watch.startsWith(podshift.prefix + "feed/experiments") && identity(pathname, "") === pathname) {
+                podshift.watch(podshift.prefix + "feed/experiments" + (search || ""), info.every);
+            }
         },
 
         filter: function (text, status, search) {
@@ -120,6 +128,11 @@
                 launching = false;
             }
             return idle;
+        },
+
+        // Inputs without a meaning for the chosen side are out of sight.
+        sides: function (side) {
+            return [side === "off", side !== "both"];
         },
 
         launchForm: async function (clicks, asked, idempotencyKey) {

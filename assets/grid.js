@@ -54,9 +54,8 @@
 
     parts.PodshiftPair = function (props) {
         const value = props.value || { text: MISSING };
-        const change = value.change
-            ? make("span", { className: "tone-" + (value.better ? "better" : "worse") }, (value.better ? "▼ " : "▲ ") + value.change)
-            : null;
+        const arrow = { better: "▼ ", worse: "▲ " }[value.tone] || "";
+        const change = value.change ? make("span", { className: "row-change tone-" + value.tone }, arrow + value.change) : null;
         return make("span", { className: "row-pair" }, make("span", null, value.text), change);
     };
 

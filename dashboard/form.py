@@ -137,7 +137,7 @@ def read_arms(specification: Mapping[str, Any]) -> tuple[str, dict[str, Any], di
 
 
 def read_seeds(text: Any) -> Any:
-    """ "1..20" stays, "1, 2, 3" is a list, "5" is a list of one; what is neither goes on as written and is refused there."""
+    """Seeds as the specification takes them: a range as text, or a list; what is neither goes on and is refused there."""
     given = str(text or "").strip()
     if ".." in given:
         return given
@@ -241,7 +241,7 @@ def _write_workload(made: dict[str, Any], values: Mapping[str, Any]) -> None:
 def write_submissions(kind: str, value: Any) -> dict[str, Any]:
     """Submissions from the kind and the text beside it; what is no number goes on as written and is refused there."""
     parts = [_number(part.strip()) for part in str(value or "").split(",") if part.strip()]
-    single = parts[0] if len(parts) == 1 else (str(value or "") if not parts else parts)
+    single = parts[0] if len(parts) == 1 else (parts or str(value or ""))
     if kind == "at":
         return {"at": parts}
     if kind == "uniform":

@@ -48,7 +48,9 @@ def quantity(value: Any, unit: str) -> str:
         return f"{number(value)} s"
     if unit in ("fraction", "share"):
         return f"{100 * value:.1f} %"
-    return f"{number(value, 3 if unit in ('', '1') and value != round(value) else 1)}{f' {unit}' if unit not in ('', '1') else ''}"
+    if unit in ("", "1"):
+        return number(value, 1 if value == round(value) else 3)
+    return f"{number(value)} {unit}"
 
 
 def moment(iso: str | None, now: datetime | None = None) -> str:

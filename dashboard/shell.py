@@ -12,17 +12,40 @@ MANTINE = {
     "fontFamily": FONT,
     "fontFamilyMonospace": "'JetBrains Mono', ui-monospace, 'DejaVu Sans Mono', monospace",
     "primaryColor": "violet",
-    "primaryShade": {"light": 7, "dark": 5},
+    "primaryShade": {"light": 7, "dark": 4},
+    "autoContrast": True,
     "defaultRadius": "md",
     "cursorType": "pointer",
     "respectReducedMotion": True,
     "colors": {
         "violet": [
-            "#f3f0ff", "#e4ddfc", "#c8bbf7", "#ab97f2", "#937cf0", "#7d64ea", "#6a4ee0", "#5b3fd6", "#4c32b8", "#3c2793",
+            "#f3f0ff",
+            "#e4ddfc",
+            "#c8bbf7",
+            "#b3a0ff",
+            "#a48bff",
+            "#7d64ea",
+            "#6a4ee0",
+            "#5b3fd6",
+            "#4c32b8",
+            "#3c2793",
+        ],
+        # From light to dark: text, borders, inputs, surfaces of the dark theme, in the blue of assets/style.css.
+        "dark": [
+            "#dfe4ee",
+            "#b4bdcf",
+            "#9aa4b8",
+            "#6b7690",
+            "#3a4358",
+            "#2b3242",
+            "#1d2331",
+            "#171c28",
+            "#131824",
+            "#10141d",
         ],
     },
     "headings": {"fontFamily": FONT, "fontWeight": "650"},
-}  # fmt: skip
+}
 
 KEYS = (
     ("?", "This list of keys"),

@@ -8,7 +8,7 @@ Answers are shared: many viewers of one run cause one request (ux.md A78).
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any

@@ -174,13 +174,14 @@ def run_arm(
     watched.append(ev.RunStarted(0.0, run_id, experiment or specification.name, arm, seed))
     observed = reporter.after_event if progress is not None or should_stop is not None else None
     drive(cluster, controller, watched, should_stop=observed)
-    end = cluster.now()
     if reporter.stopped:
-        watched.append(ev.RunStopped(max(end, watched.time), "stopped before its end"))
+        watched.append(ev.RunStopped(watched.time, "stopped before its end"))
     else:
         for failed in controller.unfinished():
             watched.append(failed)
-        watched.append(ev.RunEnded(max(end, watched.time)))
+        # Timers that nobody waits for may lie far behind the last event; only a limit makes a run last until then.
+        until = specification.until
+        watched.append(ev.RunEnded(until if until is not None and cluster.now() >= until else watched.time))
     reporter.finish(watched.time, complete=not reporter.stopped)
     return RunOutcome(
         status="stopped" if reporter.stopped else "finished",

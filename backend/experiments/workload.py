@@ -4,9 +4,10 @@ import math
 import random
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, PlainSerializer, Tag, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, PlainSerializer, Tag, ValidationInfo, model_validator
 from pydantic_core import InitErrorDetails
 
 from backend.experiments.errors import closest
@@ -15,8 +16,10 @@ from backend.experiments.limits import MAX_JOBS, MAX_MODELS
 from backend.experiments.nodes import Moment, not_bool, some
 from backend.experiments.submissions import Submissions
 from backend.model.fields import Cpu, Memory, ObjectName, Parameters, PositiveCount, PositiveCpu
+from backend.model.objects import Toleration
 from backend.model.random_streams import stream
 from backend.simulation.cluster import Submission
+from backend.simulation.curves import read_points
 from backend.simulation.presets import PRESETS, get_model
 from backend.simulation.training import TrainingModel
 
@@ -31,24 +34,48 @@ OVERRIDES = (
     "cpu_limit",
     "memory",
     "node_selector",
+    "tolerations",
     "migratable",
 )
 """What a job may set otherwise than its model, besides its iterations."""
 
 
-def _preset(value: Any) -> Any:
+def _preset(value: Any, info: ValidationInfo) -> Any:
     if not isinstance(value, str):
-        return value
+        return _with_points(value, (info.context or {}).get("folder"))
     if value not in PRESETS:
         message = f"no preset is called '{value[:60]}'{closest(value, PRESETS)}"
         raise_faults("model", [fault(message, (), value, f"a model spelled out, or {', '.join(PRESETS)}")])
     return get_model(value)
 
 
+def _with_points(value: Any, folder: Path | None) -> Any:
+    """A specification holds the points of a recorded curve, not the file that they came from."""
+    curve = value.get("curve") if isinstance(value, dict) else None
+    file = curve.get("file") if isinstance(curve, dict) and curve.get("kind") == "recorded" else None
+    if not isinstance(file, str):
+        return value
+    place = ("curve", "file")
+    if folder is None:
+        message = "a recorded curve is read from a file by the command line only (podshift run)"
+        raise_faults("model", [fault(message, place, file, "points: [[0, 2.3], ..., [1, 0.1]]")])
+        return value
+    try:
+        points = read_points(str(folder / file))
+    except ValueError as error:
+        raise_faults("model", [fault(str(error), place, file, "a CSV file with the columns progress and metric")])
+        return value
+    rest = {name: inner for name, inner in curve.items() if name != "file"}
+    return value | {"curve": {**rest, "points": points}}
+
+
 def _as_written(model: TrainingModel) -> Any:
     if PRESETS.get(model.name) == model:
         return model.name
-    return model.model_dump(mode="json", exclude_defaults=True) | {"name": model.name}
+    written = model.model_dump(mode="json", exclude_defaults=True)
+    if "curve" in written:
+        written["curve"] = {"kind": model.curve.kind, **written["curve"]}
+    return written
 
 
 Model = Annotated[
@@ -71,6 +98,7 @@ class JobEntry(Parameters):
     cpu_limit: PositiveCpu | None = Field(None, description="cores it may use at most")
     memory: Memory | None = Field(None, description="memory it asks for")
     node_selector: dict[str, str] | None = Field(None, description="labels a node must have")
+    tolerations: tuple[Toleration, ...] | None = Field(None, description="taints it tolerates")
     migratable: bool | None = Field(None, description="whether it may be migrated")
 
     def apply(self, model: TrainingModel) -> TrainingModel:

@@ -16,6 +16,10 @@ from backend.model.fields import Parameters
 
 Floats = NDArray[np.float64]
 Number = Annotated[float, Field(allow_inf_nan=False)]
+MAX_POINTS = 10_000
+"""Points of a recorded curve; no chart shows more."""
+MAX_FILE_BYTES = 2**20
+"""A file of MAX_POINTS with some columns beside them fits."""
 PositiveNumber = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
 
 
@@ -107,53 +111,81 @@ class Plateau(CurveBase):
 
 
 class Recorded(Parameters):
-    """A curve from a CSV file with the columns progress and metric, straight lines between its points."""
+    """A recorded curve, straight lines between its points: from a CSV file with the columns progress and metric, or
+    spelled out."""
 
     kind: Literal["recorded"] = "recorded"
-    file: str = Field(description="path of the CSV file")
+    file: str | None = Field(None, description="path of the CSV file")
+    points: Annotated[tuple[tuple[Number, Number], ...], Field(min_length=2, max_length=MAX_POINTS)] | None = Field(
+        None, description="progress and metric of each point, progress rising"
+    )
 
     @model_validator(mode="after")
     def _readable(self) -> "Recorded":
-        read_recorded(self.file)
+        if (self.file is None) == (self.points is None):
+            raise ValueError("needs either file or points")
+        self._curve()
         return self
+
+    def _curve(self) -> tuple[Floats, Floats]:
+        if self.file is not None:
+            return read_recorded(self.file)
+        return _scaled(tuple(self.points or ()), "the points")
 
     def values(self, x: Floats) -> Floats:
         """Values after the parts x of the training."""
-        progress, metric = read_recorded(self.file)
+        progress, metric = self._curve()
         return np.interp(x, progress, metric)
 
     @property
     def span(self) -> float:
         """Distance from the least value to the greatest."""
-        _, metric = read_recorded(self.file)
+        _, metric = self._curve()
         return float(metric.max() - metric.min())
 
 
 @lru_cache(maxsize=64)
 def read_recorded(file: str) -> tuple[Floats, Floats]:
-    """Progress (scaled to end at 1) and metric of a recorded curve. Raises ValueError naming file and line."""
-    progress: list[float] = []
-    metric: list[float] = []
+    """Progress (scaled so that the last is 1) and metric of a recorded curve. Raises ValueError naming file and line."""
+    return _scaled(read_points(file), file)
+
+
+def read_points(file: str) -> tuple[tuple[float, float], ...]:
+    """Progress and metric of each point in a CSV file. Raises ValueError naming file and line."""
+    points: list[tuple[float, float]] = []
     try:
-        with Path(file).open(newline="", encoding="utf-8-sig") as stream:
+        path = Path(file)
+        if not path.is_file():
+            raise ValueError(f"{file} is no file")
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise ValueError(f"{file} is larger than {MAX_FILE_BYTES // 2**20} MiB")
+        with path.open(newline="", encoding="utf-8-sig") as stream:
             rows = csv.DictReader(stream)
             if rows.fieldnames is None or not {"progress", "metric"} <= set(rows.fieldnames):
                 raise ValueError(f"{file} must have the columns progress and metric")
             for row in rows:
-                place, value = float(row["progress"]), float(row["metric"])
-                if not (np.isfinite(place) and np.isfinite(value)):
-                    raise ValueError(f"{file} line {rows.line_num}: progress and metric must be finite")
-                if progress and place <= progress[-1]:
-                    raise ValueError(f"{file} line {rows.line_num}: progress must rise")
-                progress.append(place)
-                metric.append(value)
-    except OSError as error:
-        raise ValueError(f"{file} cannot be read: {error.strerror}") from None
-    except TypeError:
-        raise ValueError(f"{file} line {rows.line_num}: progress and metric must be numbers") from None
-    if len(progress) < 2 or progress[-1] <= 0:
-        raise ValueError(f"{file} must have at least two points and end beyond progress 0")
-    return np.array(progress) / progress[-1], np.array(metric)
+                try:
+                    points.append((float(row["progress"]), float(row["metric"])))
+                except (TypeError, ValueError):
+                    raise ValueError(f"{file} line {rows.line_num}: progress and metric must be numbers") from None
+                if len(points) > MAX_POINTS:
+                    raise ValueError(f"{file} has more than {MAX_POINTS:,} points")
+    except (OSError, csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    return tuple(points)
+
+
+@lru_cache(maxsize=64)
+def _scaled(points: tuple[tuple[float, float], ...], where: str) -> tuple[Floats, Floats]:
+    for place, (progress, metric) in enumerate(points):
+        if not (np.isfinite(progress) and np.isfinite(metric)):
+            raise ValueError(f"{where}: progress and metric of point {place + 1} must be finite")
+        if place and progress <= points[place - 1][0]:
+            raise ValueError(f"{where}: progress must rise, and does not at point {place + 1}")
+    if len(points) < 2 or points[-1][0] <= 0:
+        raise ValueError(f"{where} must have at least two points and end beyond progress 0")
+    progress_and_metric = np.array(points)
+    return progress_and_metric[:, 0] / points[-1][0], progress_and_metric[:, 1]
 
 
 Curve = Annotated[Exponential | PowerLaw | Sigmoid | Plateau | Recorded, Discriminator("kind")]

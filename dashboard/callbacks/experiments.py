@@ -31,16 +31,12 @@ def register(app: Dash, source: Source, links: Links) -> None:
                 return no_update
         return experiments.listing(links, state, answer)
 
-    @app.callback(
-        Output(ids.INFO, "data"), Input(ids.URL, "search"), State(ids.URL, "pathname"), State(ids.INFO, "data")
+    # No callback may own the page's info: the top bar follows it, and would wait for an answer that says "no change".
+    app.clientside_callback(
+        ClientsideFunction("podshift", "watchList"),
+        Input(ids.URL, "search"),
+        State(ids.URL, "pathname"),
     )
-    def follow(search: str, pathname: str, info: dict[str, Any]) -> Any:
-        if links.page(pathname)[0] != "experiments":
-            return no_update
-        state = urlstate.listing(search or "")
-        watch = links.feed("experiments", q=state.q, status=state.status, page=str(state.page))
-        return no_update if info.get("watch") == watch else {**info, "watch": watch}
-
     app.clientside_callback(
         ClientsideFunction("podshift", "filter"),
         Output(ids.URL, "search", allow_duplicate=True),

@@ -1,4 +1,4 @@
-"""The form: inputs and YAML follow each other, every change is checked by the backend, launch happens in the browser."""
+"""The form: inputs and YAML follow each other, the backend checks every change, the browser launches."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -25,18 +25,27 @@ def register(app: Dash, source: Source, links: Links) -> None:
     del links
     _policy_inputs(app, source)
 
+    every = {"part": "parameter", "slot": ALL, "name": ALL}
+
     @app.callback(
-        Output(pages.SPECIFICATION, "data"),
-        [Input(ids.field(name), "checked" if name in CHECKED else "value") for name in NAMES],
-        Input({"part": "parameter", "slot": ALL, "name": ALL}, "value"),
-        Input({"part": "parameter", "slot": ALL, "name": ALL}, "checked"),
-        Input(pages.YAML, "value"),
-        State({"part": "parameter", "slot": ALL, "name": ALL}, "id"),
-        State(pages.BASE, "data"),
-        State(pages.SHOWN, "data"),
+        output=Output(pages.SPECIFICATION, "data"),
+        inputs={
+            "inputs": {name: Input(ids.field(name), "checked" if name in CHECKED else "value") for name in NAMES},
+            "written": Input(every, "value"),
+            "ticked": Input(every, "checked"),
+            "yaml": Input(pages.YAML, "value"),
+        },
+        state={"named": State(every, "id"), "base": State(pages.BASE, "data"), "shown": State(pages.SHOWN, "data")},
     )
     def collect(
-        values: list[Any], written: list[Any], ticked: list[Any], yaml: str, named: list[Id], base: Any, shown: Any
+        *,
+        inputs: dict[str, Any],
+        written: list[Any],
+        ticked: list[Any],
+        yaml: str,
+        named: list[Id],
+        base: Any,
+        shown: Any,
     ) -> Any:
         shown = shown or {}
         if ctx.triggered_id == pages.YAML:
@@ -46,9 +55,8 @@ def register(app: Dash, source: Source, links: Links) -> None:
         policies = source.policies()
         if isinstance(policies, Problem):
             raise PreventUpdate
-        inputs = dict(zip(NAMES, values, strict=True))
-        given = {slot: _given(slot, inputs, policies, named, written, ticked) for slot in SLOTS}
-        made = form.to_specification(base, inputs, given)
+        values = list(zip(named, written, ticked, strict=True))
+        made = form.to_specification(base, inputs, {slot: _given(slot, inputs, policies, values) for slot in SLOTS})
         if shown.get("form") == etag(made):  # inputs and YAML agree already; check again only, to clear old faults
             return (
                 {"yaml": shown["yaml"], "by": "echo"}
@@ -58,17 +66,19 @@ def register(app: Dash, source: Source, links: Links) -> None:
         return {"specification": made, "by": "form"}
 
     @app.callback(
-        Output(pages.REVIEW, "children"),
-        Output(pages.REST, "children"),
-        Output(pages.COMMAND, "children"),
-        Output(pages.LAUNCH, "disabled"),
-        Output({"part": "parameter", "slot": ALL, "name": ALL}, "error"),
-        [Output(ids.field(name), "error") for name in NAMES if name != "side"],
-        Input(pages.SPECIFICATION, "data"),
-        State({"part": "parameter", "slot": ALL, "name": ALL}, "id"),
+        output={
+            "review": Output(pages.REVIEW, "children"),
+            "rest": Output(pages.REST, "children"),
+            "command": Output(pages.COMMAND, "children"),
+            "disabled": Output(pages.LAUNCH, "disabled"),
+            "parameters": Output(every, "error"),
+            "inputs": {name: Output(ids.field(name), "error") for name in NAMES if name != "side"},
+        },
+        inputs={"asked": Input(pages.SPECIFICATION, "data")},
+        state={"named": State(every, "id")},
         prevent_initial_call=True,
     )
-    def check(asked: dict[str, Any], named: list[Id]) -> Any:
+    def check(*, asked: dict[str, Any], named: list[Id]) -> dict[str, Any]:
         answer = source.validate({key: asked[key] for key in ("specification", "yaml") if key in asked})
         if isinstance(answer, Problem):
             return _refused(answer, named, asked)
@@ -80,8 +90,20 @@ def register(app: Dash, source: Source, links: Links) -> None:
             )
         elif asked["by"] == "yaml":
             _follow_yaml(source, answer["specification"], asked["yaml"])
-        return pages.review_words(answer), None, answer.get("cli") or "", False, *_clean(named)
+        return {
+            "review": pages.review_words(answer),
+            "rest": None,
+            "command": answer.get("cli") or "",
+            "disabled": False,
+            **_faults(named, {}, {}),
+        }
 
+    app.clientside_callback(
+        ClientsideFunction("podshift", "sides"),
+        Output("policy-migration", "hidden"),
+        Output(pages.PIN, "hidden"),
+        Input(ids.field("side"), "value"),
+    )
     app.clientside_callback(
         ClientsideFunction("podshift", "launchForm"),
         Output(pages.FAILURE, "children"),
@@ -93,28 +115,26 @@ def register(app: Dash, source: Source, links: Links) -> None:
     )
 
 
-def _clean(named: list[Id]) -> tuple[list[None], list[None]]:
-    """No faults at any input."""
-    return [None] * len(named), [None] * (len(NAMES) - 1)
+def _faults(named: list[Id], inputs: Mapping[str, str], of_parameters: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    """Messages at their inputs, None where there is no fault."""
+    return {
+        "parameters": [of_parameters.get((identity["slot"], identity["name"])) for identity in named],
+        "inputs": {name: inputs.get(name) for name in NAMES if name != "side"},
+    }
 
 
 def _given(
-    slot: str,
-    inputs: Mapping[str, Any],
-    policies: Mapping[str, Any],
-    named: list[Id],
-    written: list[Any],
-    ticked: list[Any],
+    slot: str, inputs: Mapping[str, Any], policies: Mapping[str, Any], values: list[tuple[Id, Any, Any]]
 ) -> dict[str, Any]:
-    """Parameters of the chosen policy that are not at their default."""
+    """Parameters of the chosen policy that are not at their default; `values` are (id, value, checked) of the inputs."""
     schema = schema_of(policies, slot, str(inputs.get(slot)))
     kinds = {parameter.name: parameter.kind for parameter in parameters.read(schema)}
-    values = {
+    mine = {
         identity["name"]: tick if kinds.get(identity["name"]) == "boolean" else value
-        for identity, value, tick in zip(named, written, ticked, strict=True)
+        for identity, value, tick in values
         if identity["slot"] == slot
     }
-    return parameters.changed(schema, values)
+    return parameters.changed(schema, mine)
 
 
 def schema_of(policies: Mapping[str, Any], slot: str, name: str) -> dict[str, Any]:
@@ -123,9 +143,10 @@ def schema_of(policies: Mapping[str, Any], slot: str, name: str) -> dict[str, An
     return (found or {}).get("schema") or {}
 
 
-def _refused(answer: Problem, named: list[Id], asked: Mapping[str, Any]) -> Any:
+def _refused(answer: Problem, named: list[Id], asked: Mapping[str, Any]) -> dict[str, Any]:
+    made = {"rest": None, "command": no_update, "disabled": True}
     if answer.status is None or answer.status >= 500:
-        return problem(answer), None, no_update, True, *_clean(named)
+        return {**made, "review": problem(answer), **_faults(named, {}, {})}
     inputs, of_parameters, rest = form.faults_by_input(answer.errors)
     if not answer.errors:
         rest = [answer.why]
@@ -135,14 +156,14 @@ def _refused(answer: Problem, named: list[Id], asked: Mapping[str, Any]) -> Any:
         rest.append(inputs["side"])
     if asked["by"] == "yaml":
         set_props(pages.YAML, {"error": answer.why})
-    return (
-        pages.refusal_words(len(answer.errors)),
-        pages.rest_words(rest),
-        no_update,
-        True,
-        [of_parameters.get((identity["slot"], identity["name"])) for identity in named],
-        [inputs.get(name) for name in NAMES if name != "side"],
-    )
+    for slot in {slot for slot, _ in of_parameters}:
+        set_props(f"{pages.slot(slot)}-box", {"open": True})  # a message nobody sees helps nobody
+    return {
+        **made,
+        "review": pages.refusal_words(len(answer.errors)),
+        "rest": pages.rest_words(rest),
+        **_faults(named, inputs, of_parameters),
+    }
 
 
 def _follow_yaml(source: Source, specification: dict[str, Any], written: str) -> None:

@@ -7,7 +7,8 @@ from dash import ClientsideFunction, Dash, Input, Output, State
 
 from dashboard import form, ids, urlstate
 from dashboard.components.states import problem
-from dashboard.pages import compare, experiments, help, missing, new, run
+from dashboard.pages import compare, experiments, missing, new, run
+from dashboard.pages import help as help_page
 from dashboard.pages.frame import heading, page
 from dashboard.source import Problem, Source
 from dashboard.urlstate import Links
@@ -67,7 +68,7 @@ def layout(source: Source, links: Links, pathname: str, search: str) -> list[Any
         return _run(source, links, argument, search)
     if name == "compare":
         return _compare(source, links, search)
-    return help.layout(links) if name == "help" else missing.layout(links, argument)
+    return help_page.layout(links) if name == "help" else missing.layout(links, argument)
 
 
 def _run(source: Source, links: Links, name: str, search: str) -> list[Any]:
@@ -98,7 +99,15 @@ def _new(source: Source, links: Links, search: str) -> list[Any]:
             notices = (f"Nothing to start from is called “{wanted}”; the form has the usual values instead.",)
         else:
             base = found
-    return new.layout(links, base, source.policies(), source.models(), origin, str(uuid.uuid4()), notices)
+    return new.layout(
+        links,
+        base,
+        policies=source.policies(),
+        models=source.models(),
+        origin=origin,
+        key=str(uuid.uuid4()),
+        notices=notices,
+    )
 
 
 def _origin(source: Source, wanted: str) -> tuple[dict[str, Any] | None, str]:

@@ -167,10 +167,10 @@ def swim(source: Source, run: str) -> Any:
         return found
     segments, jobs, migrations, categories, nodes = found
     return swimlane(
-        segments,
-        jobs,
-        migrations,
-        categories,
+        segments=segments,
+        jobs=jobs,
+        migrations=migrations,
+        categories=categories,
         nodes=list(nodes.get("node", ())),
         end=reach(source, run, segments, jobs, migrations),
     )

@@ -34,13 +34,9 @@ def panel(view: str, title: str, *, height: int = 300, controls: Any = None, hel
                             controls,
                             _button(ids.reset_zoom(view), "zoom", "Reset zoom", f"Reset the zoom of {title}"),
                             _button(ids.picture(view), "picture", "PNG", f"Save {title} as a PNG picture"),
-                            dmc.Switch(
-                                id=ids.as_table(view),
-                                label="View as table",
-                                size="xs",
-                                checked=False,
-                                persistence=False,
-                                wrapperProps={"className": "as-table"},
+                            html.Div(
+                                dmc.Switch(id=ids.as_table(view), label="View as table", size="xs", checked=False),
+                                className="as-table",
                             ),
                         ],
                         className="panel-buttons",

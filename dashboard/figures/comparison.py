@@ -79,7 +79,7 @@ def dumbbell(jobs: Sequence[Mapping[str, Any]], labels: tuple[str, str], *, them
             }
         )
     longest = max(max(job["a_s"], job["b_s"]) for job in pairs)
-    legend = legend_space(4)
+    legend = legend_space([f"{labels[1]} faster", f"{labels[1]} slower", *labels], 520)
     layout = base(
         colours,
         height=max(200, 24 * len(pairs) + legend + 56),
@@ -137,7 +137,12 @@ def _scatter(pairs: Sequence[Mapping[str, Any]], labels: tuple[str, str], theme:
             revision=f"{revision}:scatter",
             xaxis=axis(longest, title=f"{text(labels[0])} (m:ss)"),
             yaxis=axis(longest, title=f"{text(labels[1])} (m:ss)"),
-            margin={"l": 72, "r": 16, "t": legend_space(3), "b": 48},
+            margin={
+                "l": 72,
+                "r": 16,
+                "t": legend_space(["equal", f"{labels[1]} faster", f"{labels[1]} not faster"], 520),
+                "b": 48,
+            },
         ),
     }
 
@@ -169,9 +174,8 @@ def ecdf(jobs: Sequence[Mapping[str, Any]], labels: tuple[str, str], *, theme: s
             }
         )
         rows += [(label, round(time, 1), round(share, 1)) for time, share in zip(times, shares, strict=True)]
-        said.append(
-            f"{label}: half of {len(times)} jobs within {clock(times[(len(times) - 1) // 2])}, all within {clock(times[-1])}."
-        )
+        half = clock(times[(len(times) - 1) // 2])
+        said.append(f"{label}: half of {len(times)} jobs within {half}, all within {clock(times[-1])}.")
     if not data:
         return View(None, NO_PAIRS)
     layout = base(
@@ -180,7 +184,7 @@ def ecdf(jobs: Sequence[Mapping[str, Any]], labels: tuple[str, str], *, theme: s
         revision=f"{revision}:ecdf",
         xaxis=axis(longest * 1.05, title="completion time (m:ss)"),
         yaxis={"title": {"text": "jobs finished (%)"}, "range": [0, 103], "zeroline": False},
-        margin={"l": 64, "r": 16, "t": legend_space(2), "b": 48},
+        margin={"l": 64, "r": 16, "t": legend_space(labels, 480), "b": 48},
         showlegend=True,
     )
     return View({"data": data, "layout": layout}, " ".join(said), ("arm", "completion (s)", "% of jobs"), rows)

@@ -25,9 +25,9 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 
 
 def matrix(usage: Columns, nodes: Sequence[str], end: float) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-    """CPU percent of capacity as uint8, nodes by time bins, and the bins' edges in seconds. NO_DATA where no sample fell.
+    """CPU percent of capacity as uint8, nodes by time bins, and the edges of the bins in seconds.
 
-    Samples above 100 % or below 0 are clamped. A sample stands for the time since the one before it.
+    NO_DATA where no sample fell. Samples above 100 % or below 0 are clamped. A sample stands for the time before it.
     """
     row = {name: index for index, name in enumerate(nodes)}
     time, used, capacity = (_numbers(usage, name) for name in ("time_s", "cpu_millis", "capacity_millis"))
@@ -122,7 +122,7 @@ def heatmap(usage: Columns, nodes: Sequence[str], end: float, *, theme: str, rev
     shown = list(range(0, len(nodes), sparse))
     layout = base(
         colours,
-        height=round(max(130, per_row * len(nodes)) + 52 + legend_space(1 if gaps else 0)),
+        height=round(max(130, per_row * len(nodes)) + 52 + legend_space(["no data"] if gaps else [])),
         revision=f"{revision}:cpu",
         xaxis=axis(float(edges[-1]), showgrid=False),
         yaxis={
@@ -133,7 +133,7 @@ def heatmap(usage: Columns, nodes: Sequence[str], end: float, *, theme: str, rev
             "showgrid": False,
             "zeroline": False,
         },
-        margin={"l": 64, "r": 16, "t": legend_space(1 if gaps else 0), "b": 48},
+        margin={"l": 64, "r": 16, "t": legend_space(["no data"] if gaps else []), "b": 48},
     )
     known = np.where(missing, np.nan, percent.astype(float))
     means = [float(np.nanmean(line)) if not gone.all() else None for line, gone in zip(known, missing, strict=True)]
@@ -188,7 +188,7 @@ def lines(usage: Columns, nodes: Sequence[str], end: float, *, theme: str, revis
         revision=f"{revision}:lines",
         xaxis=axis(max(end, 1e-9)),
         yaxis={"title": {"text": "CPU in use (cores)"}, "rangemode": "tozero", "zeroline": False},
-        margin={"l": 64, "r": 16, "t": legend_space(len(chosen)), "b": 48},
+        margin={"l": 64, "r": 16, "t": legend_space(chosen), "b": 48},
         showlegend=True,
     )
     return View(
@@ -243,7 +243,7 @@ def areas(arms: Sequence[tuple[str, Columns, float]], *, theme: str, revision: s
         xaxis2=axis(end, matches="x", anchor="y2"),
         yaxis={"title": {"text": "cores"}, "domain": [0.54, 1.0], "range": [0, top * 1.06 or 1], "zeroline": False},
         yaxis2={"title": {"text": "cores"}, "domain": [0.0, 0.46], "matches": "y", "anchor": "x2", "zeroline": False},
-        margin={"l": 64, "r": 16, "t": legend_space(2), "b": 48},
+        margin={"l": 64, "r": 16, "t": legend_space([label for label, *_ in arms]), "b": 48},
         showlegend=True,
     )
     return View({"data": data, "layout": layout}, " ".join(said), ("arm", "time", "cores"), rows)

@@ -19,6 +19,7 @@ LEVELS = ("idle", "pending", "starting", "transit", "progressing", "watching", "
 
 def trace(
     swim: Swimlane,
+    *,
     bars: Sequence[Bar],
     offsets: dict[str, float],
     span: tuple[float, float],

@@ -5,6 +5,7 @@ A node's lane has as many rows as pods were ever on it at once; a pod takes the 
 """
 
 import heapq
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -62,7 +63,13 @@ class Swimlane:
 
 
 def swimlane(
-    segments: Columns, jobs: Columns, migrations: Columns, categories: Columns, nodes: Sequence[str], end: float
+    *,
+    segments: Columns,
+    jobs: Columns,
+    migrations: Columns,
+    categories: Columns,
+    nodes: Sequence[str],
+    end: float,
 ) -> Swimlane:
     """Arrange a run. `end` is how far its data reach, in seconds; what has no end yet reaches until there."""
     records = _segments(segments, end)
@@ -196,7 +203,7 @@ def _arrows(records: list[dict], moves: dict, end: float) -> list[Arrow]:
         by_job[record["job"]].append(record)
     arrows = []
     for of_job in by_job.values():
-        for before, after in zip(of_job, of_job[1:], strict=False):
+        for before, after in itertools.pairwise(of_job):
             if after["migration"] is None:
                 continue
             move = moves.get(after["migration"])

@@ -1,5 +1,6 @@
 """What all figures have in common: font, colours, margins, no mode bar, zoom kept over updates."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from dashboard.figures.palette import FONT, Palette
@@ -61,6 +62,12 @@ def _axis(colours: Palette) -> dict[str, Any]:
     }
 
 
-def legend_space(entries: int) -> int:
-    """Top margin in pixels for a horizontal legend of that many entries; it wraps at about six a line."""
-    return 16 if entries == 0 else 14 + 22 * ((entries + 5) // 6)
+def legend_space(names: Iterable[str], width: int = 900) -> int:
+    """Top margin in pixels for a horizontal legend with these names in a plot of that width."""
+    lines, at = 0, float(width)
+    for name in names:
+        entry = 40 + 6.4 * len(name)
+        if at + entry > width:
+            lines, at = lines + 1, 0.0
+        at += entry
+    return 12 + 22 * lines if lines else 12

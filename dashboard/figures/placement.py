@@ -68,14 +68,16 @@ def _view(
         offsets = _offsets(swim)
         axes["yaxis" + suffix] = _lane_axis(swim, offsets, domains[index], label)
         if dense:
-            data.append(density.trace(swim, bars, offsets, span, colours, suffix))
+            data.append(density.trace(swim, bars=bars, offsets=offsets, span=span, colours=colours, suffix=suffix))
         else:
             shapes += _bands(swim, offsets, colours, suffix)
-            data += _bar_traces(bars, offsets, colour, colours, suffix, named, swim.jobs)
-            data += _labels(bars, offsets, span, colours, suffix, colour)
+            data += _bar_traces(
+                bars, offsets, colour=colour, colours=colours, suffix=suffix, named=named, jobs=swim.jobs
+            )
+            data += _labels(bars, offsets, span=span, colours=colours, suffix=suffix, colour=colour)
         data += _arrow_trace(swim, offsets, colours, suffix, named)
     per_row = min(24.0, max(7.0, 560 / sum(heights)))
-    legend = legend_space(len(named) + (len(density.LEVELS) if dense else 0))
+    legend = legend_space([NAMES.get(name, name) for name in named])
     layout = base(
         colours,
         height=round(max(120 * len(runs), sum(heights) * per_row) + legend + 52 + 28 * (len(runs) - 1)),
@@ -165,6 +167,7 @@ def _bands(swim: Swimlane, offsets: dict[str, float], colours: Palette, suffix: 
 def _bar_traces(
     bars: Sequence[Bar],
     offsets: dict[str, float],
+    *,
     colour: str,
     colours: Palette,
     suffix: str,
@@ -248,6 +251,7 @@ def _marker(state: str, colours: Palette, series: str) -> dict[str, Any]:
 def _labels(
     bars: Sequence[Bar],
     offsets: dict[str, float],
+    *,
     span: tuple[float, float],
     colours: Palette,
     suffix: str,
@@ -303,7 +307,7 @@ def _arrow_trace(
             offsets[arrow.target] + arrow.target_row + 0.5,
             None,
         ]
-        sizes += [5, 13, 0]
+        sizes += [6, 15, 0]
         words = [
             text(arrow.job),
             text(arrow.source),
@@ -350,9 +354,14 @@ def _summary(runs: Sequence[tuple[str, Swimlane]]) -> str:
         moved = len({arrow.job for arrow in swim.arrows})
         jobs = len({bar.job for bar in swim.bars})
         prefix = f"{label}: " if label else ""
-        moves = "no migration" if not swim.arrows else f"{len(swim.arrows)} migrations of {moved} jobs"
-        said.append(f"{prefix}{jobs} jobs on {len(nodes)} nodes until {clock(swim.end)}, {moves}.")
+        moves = f"{_count(len(swim.arrows), 'migration')} of {_count(moved, 'job')}" if swim.arrows else "no migration"
+        where = f"{_count(jobs, 'job')} on {_count(len(nodes), 'node')}"
+        said.append(f"{prefix}{where} until {clock(swim.end)}, {moves}.")
     return " ".join(said)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _table(runs: Sequence[tuple[str, Swimlane]]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:

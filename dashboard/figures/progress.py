@@ -45,7 +45,7 @@ def view(
     moves = _moves(migrations)
     seen = [name for name in CATEGORIES if any(band[2] == name for job in drawn for band in bands.get(job, ()))]
     moved = any(moves.get(job) for job in drawn)
-    legend = legend_space(len(seen) + moved)
+    legend = legend_space([*(f"{name} (full band)" for name in seen), *(["migration"] if moved else [])])
     height = down * PANEL_HEIGHT + legend + 56
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}

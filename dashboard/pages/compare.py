@@ -23,6 +23,7 @@ PAIR = "compare-pair"
 COLOUR = "compare-colour"
 
 HEADLINES = ("makespan_s", "mean_completion_s", "p95_completion_s", "migrations", "lost_core_s")
+JOB_COLUMNS = ("job", "workload", "a_s", "b_s", "difference_s", "percent", "downtime_b_s", "migrations_b", "note")
 CHECKS = {
     "workload": "workload",
     "schedule": "schedule",
@@ -221,7 +222,8 @@ def _counts(compared: Mapping[str, Any], b: str) -> str:
     if compared.get("faster") is None:
         return "Jobs cannot be paired here; only group numbers are shown."
     mean = compared.get("mean_of_changes_percent")
-    words = f"{b} is faster for {plural(compared['faster'], 'job')}, slower for {compared['slower']}, equal for {compared['equal']}"
+    faster, slower, equal = (compared[name] for name in ("faster", "slower", "equal"))
+    words = f"{b} is faster for {plural(faster, 'job')}, slower for {slower}, equal for {equal}"
     return words + (f"; the mean of the jobs' changes is {signed(mean, 1, '%')}." if mean is not None else ".")
 
 
@@ -288,8 +290,7 @@ def job_table(compared: Mapping[str, Any]) -> html.Section:
         )
     rows = [
         {
-            **{name: job.get(name) for name in ("job", "workload", "a_s", "b_s", "difference_s", "percent", "downtime_b_s",
-                                                "migrations_a", "migrations_b", "note")},
+            **{name: job.get(name) for name in JOB_COLUMNS},
             "id": job["job"],
         }
         for job in jobs

@@ -252,44 +252,41 @@ def _pair(summary: Mapping[str, Any], arms: Sequence[str], name: str) -> dict[st
     return {
         "text": " → ".join(seconds(value) for value in values) if known else MISSING,
         "change": signed(percent, 1, "%") if percent is not None else "",
-        "better": percent is not None and percent < 0,
-        "sort": known[0] if known else None,
+        "tone": "none" if percent is None or abs(percent) < 0.05 else "better" if percent < 0 else "worse",
     }
 
 
 def _grid(rows: list[dict[str, Any]]) -> Any:
+    def pair(field: str, heading: str) -> dict[str, Any]:
+        return {
+            "field": field,
+            "headerName": heading,
+            "cellRenderer": "PodshiftPair",
+            "cellDataType": False,
+            "minWidth": 135,
+            "sortable": False,
+        }
+
     columns = [
         {
             "field": "name",
             "headerName": "Experiment",
             "cellRenderer": "PodshiftLink",
             "flex": 2,
-            "minWidth": 190,
+            "minWidth": 180,
             "tooltipField": "name",
         },
-        {"field": "status", "headerName": "Status", "cellRenderer": "PodshiftStatus", "minWidth": 150},
-        {"field": "what", "headerName": "What", "flex": 1.6, "minWidth": 200, "tooltipField": "what"},
-        {
-            "field": "makespan",
-            "headerName": "Makespan",
-            "cellRenderer": "PodshiftPair",
-            "minWidth": 190,
-            "sortable": False,
-        },
-        {
-            "field": "completion",
-            "headerName": "Mean completion",
-            "cellRenderer": "PodshiftPair",
-            "minWidth": 190,
-            "sortable": False,
-        },
-        {"field": "created", "headerName": "Created", "minWidth": 110, "sortable": False},
+        {"field": "status", "headerName": "Status", "cellRenderer": "PodshiftStatus", "minWidth": 120},
+        {"field": "what", "headerName": "Jobs and arms", "flex": 1.5, "minWidth": 165, "tooltipField": "what"},
+        pair("makespan", "Makespan"),
+        pair("completion", "Mean completion"),
+        {"field": "created", "headerName": "Created", "minWidth": 100, "maxWidth": 170, "sortable": False},
         {
             "field": "compare",
             "headerName": "",
             "cellRenderer": "PodshiftCompare",
-            "minWidth": 110,
-            "maxWidth": 120,
+            "minWidth": 112,
+            "maxWidth": 112,
             "sortable": False,
         },
     ]
@@ -306,7 +303,7 @@ def _grid(rows: list[dict[str, Any]]) -> Any:
                 "checkboxes": True,
                 "enableClickSelection": False,
             },
-            "rowHeight": 52,
+            "rowHeight": 56,
         },
     )
 

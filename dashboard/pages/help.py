@@ -45,10 +45,10 @@ def layout(links: Links) -> list[Any]:
                 [
                     html.H2("Reading a comparison"),
                     html.P(
-                        "A is what B is measured against. Every difference is B − A: for times, negative means that B is "
-                        "faster. With several seeds a 95 % interval is given; with one seed there is none, and it says so. "
-                        "A comparison is fair job by job only if workload, schedule, initial placement and seed are the "
-                        "same on both sides; the marks at its top say which are."
+                        "A is what B is measured against. Every difference is B − A: for times, negative means that B "
+                        "is faster. With several seeds a 95 % interval is given; with one seed there is none, and it "
+                        "says so. A comparison is fair job by job only if workload, schedule, initial placement and "
+                        "seed are the same on both sides; the marks at its top say which are."
                     ),
                 ],
                 className="panel padded",

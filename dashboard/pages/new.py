@@ -23,6 +23,7 @@ SHOWN = "form-shown"
 """Store: the YAML on screen, the mark of the inputs that agree with it, and which of both was written by the person."""
 FORM = "form-cards"
 KEY = "form-key"
+PIN = "form-pin"
 YAML = "form-yaml"
 LAUNCH = "form-launch"
 REVIEW = "form-review"
@@ -40,6 +41,7 @@ def slot(name: str) -> str:
 def layout(
     links: Links,
     base: Mapping[str, Any],
+    *,
     policies: Any,
     models: Any,
     origin: str,
@@ -107,11 +109,13 @@ def _what(values: Mapping[str, Any]) -> html.Section:
         html.Div(
             [
                 dmc.TextInput(
-                    id=ids.field("name"), label="Name", description="Small letters, digits and dashes; runs are called after it",
+                    id=ids.field("name"), label="Name",
+                    description="Small letters, digits and dashes; runs are called after it",
                     value=values["name"], size="sm", debounce=250,
                 ),
                 dmc.Select(
-                    id=ids.field("target"), label="Target", description="A live cluster cannot be chosen in this version yet",
+                    id=ids.field("target"), label="Target",
+                    description="A live cluster cannot be chosen in this version yet",
                     value=values["target"],
                     data=[
                         {"value": "simulator", "label": "Simulator"},
@@ -126,7 +130,7 @@ def _what(values: Mapping[str, Any]) -> html.Section:
             [
                 dmc.NumberInput(
                     id=ids.field("node_count"), label="Nodes", description="How many equal nodes",
-                    value=values["node_count"] if values["node_count"] is not None else "", min=0, size="sm", debounce=250,
+                    value="" if values["node_count"] is None else values["node_count"], min=0, size="sm", debounce=250,
                     clampBehavior="none",
                 ),
                 dmc.TextInput(
@@ -200,12 +204,15 @@ def _policies(values: Mapping[str, Any], given: Mapping[str, Any], policies: Map
                     transitionDuration=0,
                     attributes={"root": {"aria-labelledby": "side-label"}},
                 ),
-                dmc.Switch(
-                    id=ids.field("pin"),
-                    label="Same initial placement in both arms",
-                    description="Jobs of the second arm start where the first arm put them, so only migrations differ",
-                    checked=values["pin"],
-                    size="sm",
+                html.Div(
+                    dmc.Switch(
+                        id=ids.field("pin"),
+                        label="Same initial placement in both arms",
+                        description="Jobs of the second arm start where the first arm put them, so only migrations differ",
+                        checked=values["pin"],
+                        size="sm",
+                    ),
+                    id=PIN,
                 ),
             ],
             className="sides",

@@ -265,16 +265,16 @@ def tiles(run: Mapping[str, Any]) -> html.Dl | None:
     if not summary:
         return None
     finished, jobs = summary.get("finished"), summary.get("jobs")
-    share = summary.get("cpu_share_mean")
+    share, lost = summary.get("cpu_share_mean"), summary.get("lost_core_s")
+    downtime = seconds(summary.get("downtime_s"))
     entries = [
         ("Jobs finished", f"{number(finished, 0)} of {number(jobs, 0)}", ""),
         ("Makespan", seconds(summary.get("makespan_s")), "first submission to last finish"),
         ("Mean completion", seconds(summary.get("mean_completion_s")), "submission to finish, over finished jobs"),
         ("95 % done within", seconds(summary.get("p95_completion_s")), "95th percentile of completion times"),
-        ("Migrations", number(summary.get("migrations"), 0), f"{seconds(summary.get('downtime_s'))} of downtime in all"),
-        ("Wasted work", f"{number(summary.get('lost_core_s'))} core-s" if summary.get("lost_core_s") is not None else MISSING,
-         "CPU time spent on work that was lost"),
-        ("CPU in use", f"{100 * share:.0f} %" if isinstance(share, int | float) else MISSING, "of the cluster over the makespan"),
+        ("Migrations", number(summary.get("migrations"), 0), f"{downtime} of downtime in all"),
+        ("Wasted work", MISSING if lost is None else f"{number(lost)} core-s", "CPU time spent on work that was lost"),
+        ("CPU in use", MISSING if share is None else f"{100 * share:.0f} %", "of the cluster over the makespan"),
     ]  # fmt: skip
     return html.Dl(
         [
@@ -292,12 +292,12 @@ def tabs(links: Links, run: str, tab: str) -> html.Nav:
             dcc.Link(
                 words,
                 href=links.run(run, key),
-                className="tab" + (" current" if key == tab else ""),
+                className="viewtab" + (" current" if key == tab else ""),
                 **({"id": "current-tab"} if key == tab else {}),
             )
             for key, words in TAB_NAMES.items()
         ],
-        className="tabs",
+        className="viewtabs",
         **{"aria-label": "Views of the run"},
     )
 

@@ -132,7 +132,8 @@ def placements(decisions: Columns) -> list[dict[str, Any]]:
 def considered(considerations: Columns) -> list[dict[str, Any]]:
     """Rows of what the migration policy looked at, the refusals included."""
     names = (
-        "seq", "time_s", "round", "job", "pod", "source", "target", "verdict", "cause", "reason", "gain", "margin", "candidates",
+        "seq", "time_s", "round", "job", "pod", "source", "target", "verdict", "cause", "reason", "gain", "margin",
+        "candidates",
     )  # fmt: skip
     rows = [dict(zip(names, row, strict=True)) for row in rows_of(considerations, *names)]
     for place, row in enumerate(rows):

@@ -77,7 +77,11 @@ class FakeBackend:
             example = {"name": "seven-jobs", "title": "Seven jobs", "description": "Small.", "yaml": "name: seven-jobs"}
             return 200, {"items": [{**example, "specification": SPECIFICATION}]}
         if parts[0] == "policies":
-            policy = {"name": "default", "description": "as kube-scheduler", "schema": {"type": "object", "properties": {}}}
+            policy = {
+                "name": "default",
+                "description": "as kube-scheduler",
+                "schema": {"type": "object", "properties": {}},
+            }
             specon = {"name": "specon", "description": "SpeCon", "schema": PARAMETERS}
             return 200, {"schedulers": [policy], "migrations": [{**policy, "name": "none"}, specon]}
         if parts[0] == "models":
@@ -126,7 +130,12 @@ class FakeBackend:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 backend.posted.append((self.path, body, dict(self.headers)))
                 if self.path.endswith("/validate"):
-                    fault = {"field": "arms.1.migration.alpha", "value": "2", "message": "must be at most 1", "allowed": "0 to 1"}
+                    fault = {
+                        "field": "arms.1.migration.alpha",
+                        "value": "2",
+                        "message": "must be at most 1",
+                        "allowed": "0 to 1",
+                    }
                     self._send(422, {"error": {"message": "1 fault", "errors": [fault]}})
                 else:
                     self._send(202, {"id": "seven-jobs-7k3f", "runs": ["seven-jobs-7k3f.default.s1"]})

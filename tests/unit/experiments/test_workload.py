@@ -2,11 +2,15 @@
 
 import math
 import statistics
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from backend.experiments.errors import SpecificationError
 from backend.experiments.specification import Specification, parse
+from backend.model.objects import Toleration
 from backend.simulation.presets import PRESETS
 
 NODES = {"nodes": {"count": 2, "cpu": 4, "memory": "8Gi"}}
@@ -61,6 +65,7 @@ def test_a_job_overrides_its_model() -> None:
         "memory": "3Gi",
         "parallelism": "1500m",
         "node_selector": {"zone": "b"},
+        "tolerations": [{"key": "dedicated", "operator": "Exists"}],
         "migratable": False,
     }
     (submission,) = specify(jobs=[job]).workload.build_submissions(1)
@@ -68,6 +73,7 @@ def test_a_job_overrides_its_model() -> None:
     assert (made.iterations, submission.iterations) == (77, 77)
     assert (made.cpu_request_millis, made.cpu_limit_millis, made.memory_bytes) == (250, 2000, 3 * 2**30)
     assert (made.node_selector, made.migratable) == ({"zone": "b"}, False)
+    assert made.tolerations == (Toleration("dedicated", "Exists"),)
     assert submission.model.parallelism == 1500
 
 
@@ -105,7 +111,7 @@ def test_long_names_of_models_are_cut() -> None:
 
 
 def test_work_is_spread_around_the_iterations_of_the_model() -> None:
-    """Log-normal with mean 1: of 4,000 jobs the mean is near 1,000 and the standard deviation of the logarithm near 0.5."""
+    """Log-normal with mean 1: 4,000 jobs have a mean near 1,000 and logarithms that deviate by about 0.5."""
     inline = PRESETS["lenet"].model_dump(mode="json") | {"name": "m", "iterations": 1000, "work_spread": 0.5}
     jobs = specify(models=[inline], jobs=4000, submissions={"every": 1}).workload.build_submissions(1)
     work = [submission.iterations for submission in jobs]
@@ -123,12 +129,46 @@ def test_no_spread_means_equal_work() -> None:
 
 def test_setting_the_work_of_one_job_leaves_that_of_the_others() -> None:
     entries: list[dict[str, Any]] = [{"model": "vae", "at": place} for place in range(4)]
-    before = [one.iterations for one in specify(jobs=entries).workload.build_submissions(1)]
-    after = [
-        one.iterations
-        for one in specify(jobs=[entries[0], entries[1] | {"iterations": 5}, *entries[2:]]).workload.build_submissions(
-            1
-        )
-    ]
+    shorter = [entries[0], entries[1] | {"iterations": 5}, *entries[2:]]
+    before, after = (
+        [one.iterations for one in specify(jobs=jobs).workload.build_submissions(1)] for jobs in (entries, shorter)
+    )
     assert after == [before[0], 5, *before[2:]]
     assert len(set(before)) > 1
+
+
+RECORDED = {"name": "mine", "curve": {"kind": "recorded", "file": "curve.csv"}}
+
+
+def recorded(folder: Path | None) -> Specification:
+    workload = {"models": [RECORDED], "jobs": 1, "submissions": {"every": 1}}
+    document = {"name": "x", "cluster": NODES, "workload": workload, "arms": [{"name": "a"}]}
+    return parse(document, folder=folder)
+
+
+def test_a_recorded_curve_is_taken_into_the_specification(tmp_path: Path) -> None:
+    (tmp_path / "curve.csv").write_text("progress,metric\n0,2\n5,1\n10,0.5\n")
+    specification = recorded(tmp_path)
+    (submission,) = specification.workload.build_submissions(1)
+    assert submission.model.curve.values(np.array([0.0, 0.25, 1.0])).tolist() == [2.0, 1.5, 0.5]
+    assert parse(specification.to_yaml()) == specification
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(None, "is no file"), ("a,b\n1,2", "columns progress and metric"), ("progress,metric\n1,x", "line 2")],
+    ids=["missing", "other columns", "words"],
+)
+def test_broken_curves(tmp_path: Path, content: str | None, words: str) -> None:
+    if content is not None:
+        (tmp_path / "curve.csv").write_text(content)
+    with pytest.raises(SpecificationError) as caught:
+        recorded(tmp_path)
+    (error,) = caught.value.errors
+    assert error.field == "workload.models.0.curve.file"
+    assert words in error.message
+
+
+def test_a_recorded_curve_is_not_read_through_the_api() -> None:
+    with pytest.raises(SpecificationError, match="command line only"):
+        recorded(None)

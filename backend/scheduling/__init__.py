@@ -1,0 +1,1 @@
+"""Which node a pod gets: filters refuse nodes, scores rate those left, and the decision explains itself."""

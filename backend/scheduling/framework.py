@@ -1,0 +1,229 @@
+"""The cycle of a scheduling profile: filter -> score -> select -> explain.
+
+Filters and scores see all nodes at once (columns of the NodeTable). The result is a DecisionMade that holds, for the
+best nodes, every score by plugin, and for the others which filter refused them.
+"""
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from backend.model.events import DecisionMade, PluginScores
+from backend.model.node_table import Bools, NodeTable
+from backend.model.objects import Job
+from backend.model.state import ClusterState, PodRecord
+from backend.scheduling.filters import (
+    Filter,
+    NodeReady,
+    NodeSelector,
+    NodeUnschedulable,
+    ResourcesFit,
+    TaintToleration,
+)
+from backend.scheduling.scores import Context, Floats, Score
+
+DEFAULT_FILTERS: tuple[Filter, ...] = (
+    NodeReady(),
+    NodeUnschedulable(),
+    TaintToleration(),
+    NodeSelector(),
+    ResourcesFit(),
+)
+"""In the order in which a refused node is counted: for the first filter that refuses it, as kube-scheduler does."""
+
+SMALL_CLUSTER = 16
+"""Up to so many nodes a decision lists them all, whatever `explain_nodes` says."""
+
+
+class Feasibility:
+    """Runs the filters; masks of static filters are kept until a node changes."""
+
+    def __init__(self, filters: Sequence[Filter] = DEFAULT_FILTERS) -> None:
+        self.filters = tuple(filters)
+        self._static = [one for one in self.filters if one.static]
+        self._dynamic = [one for one in self.filters if not one.static]
+        self._version = -1
+        self._masks: dict[object, Bools] = {}
+
+    def mask(self, job: Job, table: NodeTable) -> Bools:
+        """True for each node that can take a pod of the job; a new array of shape (nodes,)."""
+        if table.version != self._version:
+            self._version = table.version
+            self._masks.clear()
+        selector = job.node_selector
+        key: object = job.tolerations if not selector else (job.tolerations, tuple(sorted(selector.items())))
+        static = self._masks.get(key)
+        if static is None:
+            static = np.ones(len(table), np.bool_)
+            for one in self._static:
+                static &= one.mask(job, table)
+            self._masks[key] = static
+        if not self._dynamic:
+            return static.copy()
+        feasible = self._dynamic[0].mask(job, table) & static
+        for one in self._dynamic[1:]:
+            feasible &= one.mask(job, table)
+        return feasible
+
+    def refusals(self, job: Job, table: NodeTable) -> list[tuple[Filter, Bools]]:
+        """Each filter with the nodes it was the first to refuse; only filters that refused any. Gone nodes are left out."""
+        left = table.present.copy()
+        found = []
+        for one in self.filters:
+            refused = left & ~one.mask(job, table)
+            if refused.any():
+                found.append((one, refused))
+                left &= ~refused
+        return found
+
+    def permanent(self, job: Job, table: NodeTable) -> bool:
+        """Whether no node that was ever seen could take the pod, even an empty and ready one."""
+        if not len(table):
+            return False
+        could = ResourcesFit().could_ever(job, table) & NodeSelector().mask(job, table)
+        return not bool((could & TaintToleration().mask(job, table)).any())
+
+
+def refuse(
+    policy: str, pod: PodRecord, state: ClusterState, feasibility: Feasibility, explain_nodes: int
+) -> DecisionMade:
+    """The decision that no node can take the pod, with what each node lacks."""
+    table = state.nodes
+    job = pod.job
+    found = feasibility.refusals(job, table)
+    present = int(np.count_nonzero(table.present))
+    shown = max(explain_nodes, SMALL_CLUSTER)
+    parts = []
+    refused: dict[str, tuple[str, ...]] = {}
+    counts: dict[str, int] = {}
+    for one, mask in found:
+        rows = np.flatnonzero(mask)
+        counts[one.name] = len(rows)
+        refused[one.name] = tuple(table.names[row] for row in rows[:shown].tolist())
+        noun = "node" if len(rows) == 1 else "nodes"
+        parts.append(f"{len(rows)} {noun} {one.explain(job, table, mask)}")
+    permanent = feasibility.permanent(job, table)
+    if permanent:
+        reason = "no node can ever take it: " + ("; ".join(parts) or "there is none")
+    elif not present:
+        reason = "no node is there"
+    else:
+        reason = f"none of {present} nodes can take it: " + "; ".join(parts)
+    return DecisionMade(state.time, pod.pod.name, None, policy, reason, 0, (), (), (), refused, counts, permanent)
+
+
+def select(totals: Floats, ties: random.Random) -> tuple[int, int]:
+    """Row of the highest total and how many rows share it; the seeded stream chooses among equals."""
+    best = int(totals.argmax())
+    equals = np.flatnonzero(totals == totals[best])
+    if len(equals) == 1:
+        return best, 1
+    return int(equals[ties.randrange(len(equals))]), len(equals)
+
+
+class Profile:
+    """Filters and weighted scores."""
+
+    def __init__(
+        self,
+        policy: str,
+        scores: Sequence[tuple[Score, float]],
+        ties: random.Random,
+        *,
+        explain_nodes: int,
+        filters: Sequence[Filter] = DEFAULT_FILTERS,
+    ) -> None:
+        self._policy = policy
+        self._scores = [(score, weight) for score, weight in scores if weight]
+        self._ties = ties
+        self._explain_nodes = explain_nodes
+        self._feasibility = Feasibility(filters)
+
+    def place(self, pod: PodRecord, state: ClusterState) -> DecisionMade:
+        """One cycle for a pending pod."""
+        table = state.nodes
+        job = pod.job
+        feasible = self._feasibility.mask(job, table)
+        count = int(np.count_nonzero(feasible))
+        if count == 0:
+            return refuse(self._policy, pod, state, self._feasibility, self._explain_nodes)
+        context = Context(job, table)
+        totals = np.zeros(len(table))
+        given: list[tuple[str, float, Floats, Floats | None]] = []
+        for score, weight in self._scores:
+            raw = score.score(job, table, context)
+            if raw is None:
+                continue
+            normalised = score.normalise(raw, feasible)
+            if normalised is None:
+                totals += raw if weight == 1.0 else weight * raw
+                given.append((score.name, weight, raw, None))
+            else:
+                totals += normalised if weight == 1.0 else weight * normalised
+                given.append((score.name, weight, normalised, raw))
+        if count < len(totals):
+            totals[~feasible] = -np.inf
+        chosen, equals = select(totals, self._ties)
+        return self._explain(pod, state, totals, given, chosen, equals, count)
+
+    def _explain(
+        self,
+        pod: PodRecord,
+        state: ClusterState,
+        totals: Floats,
+        given: list[tuple[str, float, Floats, Floats | None]],
+        chosen: int,
+        equals: int,
+        count: int,
+    ) -> DecisionMade:
+        table = state.nodes
+        names = table.names
+        shown = min(count, max(self._explain_nodes, len(names) if len(names) <= SMALL_CLUSTER else 0))
+        if shown == 1:
+            rows = [chosen]
+        elif shown < len(totals) // 2:
+            rows = np.argpartition(totals, -shown)[-shown:].tolist()
+        else:
+            rows = np.flatnonzero(totals > -np.inf).tolist()
+        values = totals[rows].tolist()
+        order = sorted(range(len(rows)), key=lambda place: (rows[place] != chosen, -values[place], rows[place]))[:shown]
+        if rows[order[0]] != chosen:
+            order = order[:-1]
+            rows = [chosen, *(rows[place] for place in order)]
+        else:
+            rows = [rows[place] for place in order]
+        scores = tuple(
+            PluginScores(
+                name,
+                weight,
+                tuple(normalised[rows].tolist()),
+                () if raw is None else tuple(raw[rows].tolist()),
+            )
+            for name, weight, normalised, raw in given
+        )
+        node = names[chosen]
+        total = float(totals[chosen])
+        among = f"the highest of {count} feasible nodes" if count > 1 else "the only feasible node"
+        if equals > 1:
+            among = f"drawn from {equals} equals, the highest of {count} feasible nodes"
+        refused: dict[str, tuple[str, ...]] = {}
+        counts: dict[str, int] = {}
+        if count < int(np.count_nonzero(table.present)):
+            for one, mask in self._feasibility.refusals(pod.job, table):
+                lost = np.flatnonzero(mask)
+                counts[one.name] = len(lost)
+                refused[one.name] = tuple(names[row] for row in lost[: max(shown, 1)].tolist())
+        return DecisionMade(
+            state.time,
+            pod.pod.name,
+            node,
+            self._policy,
+            f"bound to {node}: total score {total:.1f}, {among}",
+            count,
+            tuple(names[row] for row in rows),
+            tuple(totals[rows].tolist()),
+            scores,
+            refused,
+            counts,
+        )

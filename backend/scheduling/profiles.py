@@ -1,0 +1,114 @@
+"""The schedulers without memory of progress: default, random and round-robin."""
+
+import random
+from typing import Annotated
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from backend.model.events import DecisionMade, Event
+from backend.model.fields import Count, Parameters
+from backend.model.state import ClusterState, PodRecord
+from backend.scheduling.framework import Feasibility, Profile, refuse
+from backend.scheduling.scores import BalancedAllocation, ImageLocality, LeastAllocated, PreferredTaints, Spreading
+
+Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
+ExplainNodes = Annotated[Count, Field(le=1000)]
+EXPLAIN_NODES = 8
+"""Nodes that a decision lists with their scores in a large cluster: enough to see what it was close to."""
+
+
+class DefaultScheduler:
+    """What kube-scheduler does: its filters and scores with the weights of its default configuration."""
+
+    class Parameters(Parameters):
+        """Weights of the scores; 0 takes a score out."""
+
+        least_allocated: Weight = Field(1.0, description="weight of the free part of CPU and memory")
+        balanced_allocation: Weight = Field(1.0, description="weight of an even use of CPU and memory")
+        image_locality: Weight = Field(1.0, description="weight of the image being there already")
+        spreading: Weight = Field(2.0, description="weight of few pods of the same workload")
+        preferred_taints: Weight = Field(3.0, description="weight of few PreferNoSchedule taints")
+        explain_nodes: ExplainNodes = Field(EXPLAIN_NODES, description="best nodes that a decision lists")
+
+    def __init__(self, parameters: BaseModel, ties: random.Random) -> None:
+        assert isinstance(parameters, DefaultScheduler.Parameters)
+        self._profile = Profile(
+            "default",
+            (
+                (LeastAllocated(), parameters.least_allocated),
+                (BalancedAllocation(), parameters.balanced_allocation),
+                (ImageLocality(), parameters.image_locality),
+                (Spreading(), parameters.spreading),
+                (PreferredTaints(), parameters.preferred_taints),
+            ),
+            ties,
+            explain_nodes=parameters.explain_nodes,
+        )
+
+    def place(self, pod: PodRecord, state: ClusterState) -> DecisionMade:
+        """See Scheduler."""
+        return self._profile.place(pod, state)
+
+    def observe(self, event: Event, state: ClusterState) -> None:
+        """Learns nothing."""
+
+
+class RandomScheduler:
+    """Any feasible node, each as likely as the other."""
+
+    class Parameters(Parameters):
+        """Nothing to set but the size of a decision's explanation."""
+
+        explain_nodes: ExplainNodes = Field(EXPLAIN_NODES, description="feasible nodes that a decision lists")
+
+    def __init__(self, parameters: BaseModel, ties: random.Random) -> None:
+        assert isinstance(parameters, RandomScheduler.Parameters)
+        self._ties = ties
+        self._explain_nodes = parameters.explain_nodes
+        self._feasibility = Feasibility()
+
+    def place(self, pod: PodRecord, state: ClusterState) -> DecisionMade:
+        """See Scheduler."""
+        table = state.nodes
+        rows = np.flatnonzero(self._feasibility.mask(pod.job, table)).tolist()
+        if not rows:
+            return refuse("random", pod, state, self._feasibility, self._explain_nodes)
+        node = table.names[rows[self._ties.randrange(len(rows))]]
+        listed = tuple(table.names[row] for row in rows[: self._explain_nodes])
+        reason = f"bound to {node}: drawn from {len(rows)} feasible nodes"
+        return DecisionMade(state.time, pod.pod.name, node, "random", reason, len(rows), listed)
+
+    def observe(self, event: Event, state: ClusterState) -> None:
+        """Learns nothing."""
+
+
+class RoundRobinScheduler:
+    """The feasible nodes in turn, in the order in which they joined."""
+
+    class Parameters(Parameters):
+        """Nothing to set but the size of a decision's explanation."""
+
+        explain_nodes: ExplainNodes = Field(EXPLAIN_NODES, description="feasible nodes that a decision lists")
+
+    def __init__(self, parameters: BaseModel, ties: random.Random) -> None:
+        assert isinstance(parameters, RoundRobinScheduler.Parameters)
+        self._explain_nodes = parameters.explain_nodes
+        self._feasibility = Feasibility()
+        self._last = -1
+
+    def place(self, pod: PodRecord, state: ClusterState) -> DecisionMade:
+        """See Scheduler."""
+        table = state.nodes
+        rows = np.flatnonzero(self._feasibility.mask(pod.job, table))
+        if not len(rows):
+            return refuse("round-robin", pod, state, self._feasibility, self._explain_nodes)
+        after = rows[rows > self._last]
+        self._last = int(after[0] if len(after) else rows[0])
+        node = table.names[self._last]
+        listed = tuple(table.names[row] for row in rows[: self._explain_nodes].tolist())
+        reason = f"bound to {node}: its turn among {len(rows)} feasible nodes"
+        return DecisionMade(state.time, pod.pod.name, node, "round-robin", reason, len(rows), listed)
+
+    def observe(self, event: Event, state: ClusterState) -> None:
+        """Learns nothing."""

@@ -1,0 +1,134 @@
+"""Scores: each rates the nodes that passed the filters, 0 to 100, more is better. Names are kube-scheduler's.
+
+Source of formulas and default weights: kube-scheduler's default configuration (v1 API: NodeResourcesFit 1,
+NodeResourcesBalancedAllocation 1, ImageLocality 1, PodTopologySpread 2, TaintToleration 3). kube-scheduler cuts
+scores to whole numbers; these keep their fractions, which makes fewer equals and else the same order.
+"""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.model.node_table import Bools, NodeTable, scoring_requests
+from backend.model.objects import Job
+
+Floats = NDArray[np.float64]
+MAX_SCORE = 100.0
+IMAGE_MIN_BYTES = 23 * 2**20
+"""Below this size an image is worth nothing (kube-scheduler's minThreshold)."""
+IMAGE_MAX_BYTES = 1000 * 2**20
+"""From this size on an image counts in full (its maxContainerThreshold, for one container)."""
+
+
+class Context:
+    """What several scores of one decision need: fractions of the nodes' resources in use with the pod on it."""
+
+    __slots__ = ("cpu", "memory")
+
+    def __init__(self, job: Job, table: NodeTable) -> None:
+        cpu, memory = scoring_requests(job)
+        self.cpu: Floats = np.minimum((table.scoring_cpu_millis + cpu) / table.cpu_millis, 1.0)
+        self.memory: Floats = np.minimum((table.scoring_memory_bytes + memory) / table.memory_bytes, 1.0)
+
+
+class Score(Protocol):
+    """Rates nodes."""
+
+    name: str
+
+    def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
+        """Raw values, shape (nodes,); None if all nodes are equal to it (they then get 0)."""
+        ...
+
+    def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
+        """Values from 0 to 100 over the feasible nodes; None if the raw values are that already."""
+        ...
+
+
+class LeastAllocated:
+    """Mean free part of CPU and memory: spreads load (NodeResourcesFit with the strategy LeastAllocated)."""
+
+    name = "NodeResourcesFit"
+
+    def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
+        """See Score."""
+        return MAX_SCORE - (MAX_SCORE / 2) * (context.cpu + context.memory)
+
+    def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
+        """See Score."""
+        return None
+
+
+class BalancedAllocation:
+    """100 x (1 - standard deviation of the used parts of CPU and memory), which is |cpu - memory| / 2 for two."""
+
+    name = "NodeResourcesBalancedAllocation"
+
+    def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
+        """See Score."""
+        return MAX_SCORE - (MAX_SCORE / 2) * np.abs(context.cpu - context.memory)
+
+    def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
+        """See Score."""
+        return None
+
+
+class ImageLocality:
+    """Nodes that hold the image: its size between the two thresholds, times the part of nodes that hold it."""
+
+    name = "ImageLocality"
+
+    def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
+        """See Score."""
+        holders = table.holders(job.image)
+        if holders is None:
+            return None
+        spread = np.count_nonzero(holders) / max(1, np.count_nonzero(table.present))
+        size = min(max(job.image_bytes * spread, IMAGE_MIN_BYTES), IMAGE_MAX_BYTES)
+        value = MAX_SCORE * (size - IMAGE_MIN_BYTES) / (IMAGE_MAX_BYTES - IMAGE_MIN_BYTES)
+        return holders * value
+
+    def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
+        """See Score."""
+        return None
+
+
+class Spreading:
+    """Fewer pods of the same workload are better: PodTopologySpread's default over host names."""
+
+    name = "PodTopologySpread"
+
+    def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
+        """See Score."""
+        return table.workload_counts(job.workload).astype(np.float64)
+
+    def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
+        """100 x (max + min - count) / max over the feasible nodes; 100 for all where none has such a pod."""
+        counts = raw[feasible]
+        most, least = counts.max(), counts.min()
+        if most == 0:
+            return np.full(len(raw), MAX_SCORE)
+        return MAX_SCORE * (most + least - raw) / most
+
+
+class PreferredTaints:
+    """Fewer PreferNoSchedule taints that the pod does not tolerate are better (TaintToleration's score)."""
+
+    name = "TaintToleration"
+
+    def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
+        """See Score."""
+        counts = [
+            sum(
+                taint.effect == "PreferNoSchedule" and not any(t.tolerates(taint) for t in job.tolerations)
+                for taint in node.taints
+            )
+            for node in table.nodes
+        ]
+        return np.array(counts, np.float64) if any(counts) else None
+
+    def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
+        """100 x (1 - count / max); 100 for all where no node has such a taint."""
+        most = raw[feasible].max()
+        return np.full(len(raw), MAX_SCORE) if most == 0 else MAX_SCORE * (1.0 - raw / most)

@@ -1,0 +1,31 @@
+"""What all routes share: the store, the runner, the folds of growing runs and the revisions. One per app, no globals."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+
+from backend.experiments.runner import Runner
+from backend.service.growing import GrowingTables
+from backend.service.launches import Launches
+from backend.service.revisions import Revisions
+from backend.store.store import Store
+
+
+@dataclass
+class Service:
+    """The parts of a running service."""
+
+    store: Store
+    runner: Runner
+    growing: GrowingTables
+    launches: Launches
+    revisions: Revisions = field(default_factory=Revisions)
+
+
+def _service(request: Request) -> Service:
+    return cast(Service, request.app.state.service)
+
+
+Here = Annotated[Service, Depends(_service)]
+"""The service, as a parameter of a route."""
