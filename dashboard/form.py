@@ -137,7 +137,7 @@ def read_arms(specification: Mapping[str, Any]) -> tuple[str, dict[str, Any], di
 
 
 def read_seeds(text: Any) -> Any:
-    """Seeds as the specification takes them: a range as text, or a list; what is neither goes on and is refused there."""
+    """Seeds as a specification takes them: a range as text, or a list; what is neither goes on and is refused there."""
     given = str(text or "").strip()
     if ".." in given:
         return given

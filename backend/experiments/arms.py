@@ -4,7 +4,6 @@ A policy checks its own parameters (`Parameters` of its class, found by name thr
 of another package is validated, shown in the form and compared like ours.
 """
 
-from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -24,8 +23,8 @@ class PolicyChoice(BaseModel):
 
     name: str = Field(description="name of the policy")
 
-    load: ClassVar[Callable[[str], Any]]
-    known: ClassVar[Callable[[], list[str]]]
+    registry: ClassVar[Any]
+    """The module with `names()` and `load(name)`."""
     sort: ClassVar[str]
 
     @model_validator(mode="before")
@@ -35,11 +34,16 @@ class PolicyChoice(BaseModel):
 
     @model_validator(mode="after")
     def _parameters_fit(self) -> "PolicyChoice":
-        known = type(self).known()
+        known = self.registry.names()
         if self.name not in known:
             message = f"no {self.sort} is called '{self.name[:60]}'{closest(self.name, known)}"
             raise_faults(self.sort, [fault(message, ("name",), self.name, ", ".join(known))])
         written = dict(self.__pydantic_extra__ or {})
+        try:
+            self.registry.load(self.name)
+        except (ImportError, AttributeError) as error:
+            message = f"is installed, but cannot be loaded: {error}"
+            raise_faults(self.sort, [fault(message, ("name",), self.name, "a policy whose package is whole")])
         try:
             parameters = self.policy.Parameters.model_validate(written)
         except ValidationError as error:
@@ -57,7 +61,7 @@ class PolicyChoice(BaseModel):
     @property
     def policy(self) -> Any:
         """The class of the policy."""
-        return type(self).load(self.name)
+        return self.registry.load(self.name)
 
     def parameters(self) -> BaseModel:
         """The parameters, defaults filled in, as the policy takes them."""
@@ -68,16 +72,14 @@ class PolicyChoice(BaseModel):
 class SchedulerChoice(PolicyChoice):
     """`scheduler` of an arm."""
 
-    load = staticmethod(schedulers.load)
-    known = staticmethod(schedulers.names)
+    registry: ClassVar[Any] = schedulers
     sort = "scheduler"
 
 
 class MigrationChoice(PolicyChoice):
     """`migration` of an arm."""
 
-    load = staticmethod(migrations.load)
-    known = staticmethod(migrations.names)
+    registry: ClassVar[Any] = migrations
     sort = "migration policy"
 
 

@@ -209,7 +209,8 @@ def _job_rows(jobs: Mapping[str, Sequence[Any]]) -> Iterable[JobRow]:
 
 
 def _node_use(tables: Mapping[str, Any], run: Measured) -> dict[str, NodeUse]:
-    """Integral of each node's CPU samples. A sample is the mean since the one before it (UsageSampled)."""
+    """Integral of each node's CPU samples. A sample is the mean since the one before it (UsageSampled), or since the
+    node joined. What lies behind the last sample is not in it."""
     usage = tables.get("usage")
     if usage is None:
         return {}
@@ -220,11 +221,20 @@ def _node_use(tables: Mapping[str, Any], run: Measured) -> dict[str, NodeUse]:
         return {}
     begin = 0.0 if begin is None else begin
     end = float(times.max()) if end is None else end
+    joined: dict[str, list[float]] = {}
+    """Node -> when it joined; again if it left and came back."""
+    if tables.get("nodes") is not None:
+        of_nodes = columns(tables["nodes"])
+        for name, time in sorted(zip(of_nodes["node"], of_nodes["joined_s"], strict=True)):
+            joined.setdefault(name, []).append(time)
     result = {}
     for name in dict.fromkeys(names.tolist()):
         mine = names == name
         stops: Floats = times[mine]
         starts = np.concatenate([[0.0], stops[:-1]])
+        if name in joined:
+            since = np.array(joined[name], float)
+            starts = np.maximum(starts, since[np.maximum(np.searchsorted(since, stops, side="right") - 1, 0)])
         lengths = np.clip(np.minimum(stops, end) - np.maximum(starts, begin), 0.0, None)
         core_s = float((used[mine] * lengths).sum() / 1000.0)
         offered = float((capacity[mine] * lengths).sum() / 1000.0)

@@ -52,9 +52,9 @@ def _preset(value: Any, info: ValidationInfo) -> Any:
 def _with_points(value: Any, folder: Path | None) -> Any:
     """A specification holds the points of a recorded curve, not the file that they came from."""
     curve = value.get("curve") if isinstance(value, dict) else None
-    file = curve.get("file") if isinstance(curve, dict) and curve.get("kind") == "recorded" else None
-    if not isinstance(file, str):
+    if not isinstance(curve, dict) or curve.get("kind") != "recorded" or not isinstance(curve.get("file"), str):
         return value
+    file = curve["file"]
     place = ("curve", "file")
     if folder is None:
         message = "a recorded curve is read from a file by the command line only (podshift run)"

@@ -80,7 +80,7 @@ class LeastLoaded:
             if source.running - fewest - 1 <= self.parameters.margin:
                 return False
             for pod in sorted(state.pods_on[source.name].values(), key=_youngest_first):
-                if pod.phase != "running":
+                if pod.phase != "running" or pod.pod.job in this.moved:
                     continue
                 considered = this.consider(pod, self._purpose)
                 if considered is not None:

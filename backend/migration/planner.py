@@ -139,7 +139,8 @@ class Round:
         """Migrations that may still be begun."""
         self.verdict: Verdict | None = None
         """The last verdict, whether it was news or not."""
-        self._moved: set[str] = set()
+        self.moved: set[str] = set()
+        """Jobs whose migration this round has begun."""
         self._planner = planner
         self._state = state
         self._draw = picture
@@ -165,7 +166,7 @@ class Round:
         job, source = pod.pod.job, pod.node or ""
         if verdict == "migrate":
             self.budget -= 1
-            self._moved.add(job)
+            self.moved.add(job)
             self._planner._begun(job, self._state.time)
             self._planner.forget_refusals(job)
         elif not self._planner._is_news(job, purpose.cause, verdict):
@@ -198,7 +199,7 @@ class Round:
     def _judge(self, pod: PodRecord, purpose: Purpose) -> tuple[Verdict, Callable[[], str], list[NodeLoad]]:
         """Verdict, its sentence without the job's name (made only if it is wanted), and targets, best first."""
         rules, job, home = self._planner.parameters, pod.job, pod.node or ""
-        if job.name in self._moved or self._state.jobs[job.name].phase == "migrating":
+        if job.name in self.moved or self._state.jobs[job.name].phase == "migrating":
             return "in-migration", lambda: f"stays on {home}: it is in migration already", []
         if not job.migratable:
             return "not-migratable", lambda: f"stays on {home}: it was submitted as not migratable", []

@@ -67,7 +67,7 @@ class Feasibility:
         return feasible
 
     def refusals(self, job: Job, table: NodeTable) -> list[tuple[Filter, Bools]]:
-        """Each filter with the nodes it was the first to refuse; only filters that refused any. Gone nodes are left out."""
+        """Each filter that refused any with the nodes it was the first to refuse; nodes that left are not counted."""
         left = table.present.copy()
         found = []
         for one in self.filters:

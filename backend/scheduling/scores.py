@@ -67,7 +67,8 @@ class BalancedAllocation:
 
     def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
         """See Score."""
-        return MAX_SCORE - (MAX_SCORE / 2) * np.abs(context.cpu - context.memory)
+        apart: Floats = np.abs(context.cpu - context.memory)
+        return MAX_SCORE - (MAX_SCORE / 2) * apart
 
     def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
         """See Score."""
@@ -84,10 +85,10 @@ class ImageLocality:
         holders = table.holders(job.image)
         if holders is None:
             return None
-        spread = np.count_nonzero(holders) / max(1, np.count_nonzero(table.present))
+        spread = int(np.count_nonzero(holders)) / max(1, int(np.count_nonzero(table.present)))
         size = min(max(job.image_bytes * spread, IMAGE_MIN_BYTES), IMAGE_MAX_BYTES)
         value = MAX_SCORE * (size - IMAGE_MIN_BYTES) / (IMAGE_MAX_BYTES - IMAGE_MIN_BYTES)
-        return holders * value
+        return holders.astype(np.float64) * value
 
     def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
         """See Score."""
@@ -106,10 +107,11 @@ class Spreading:
     def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
         """100 x (max + min - count) / max over the feasible nodes; 100 for all where none has such a pod."""
         counts = raw[feasible]
-        most, least = counts.max(), counts.min()
+        most, least = float(counts.max()), float(counts.min())
         if most == 0:
             return np.full(len(raw), MAX_SCORE)
-        return MAX_SCORE * (most + least - raw) / most
+        scaled: Floats = MAX_SCORE / most * (most + least - raw)
+        return scaled
 
 
 class PreferredTaints:
@@ -130,5 +132,5 @@ class PreferredTaints:
 
     def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
         """100 x (1 - count / max); 100 for all where no node has such a taint."""
-        most = raw[feasible].max()
+        most = float(raw[feasible].max())
         return np.full(len(raw), MAX_SCORE) if most == 0 else MAX_SCORE * (1.0 - raw / most)

@@ -126,7 +126,7 @@ def _faults(named: list[Id], inputs: Mapping[str, str], of_parameters: Mapping[t
 def _given(
     slot: str, inputs: Mapping[str, Any], policies: Mapping[str, Any], values: list[tuple[Id, Any, Any]]
 ) -> dict[str, Any]:
-    """Parameters of the chosen policy that are not at their default; `values` are (id, value, checked) of the inputs."""
+    """Parameters of the chosen policy that are not at their default; `values` are (id, value, checked) of inputs."""
     schema = schema_of(policies, slot, str(inputs.get(slot)))
     kinds = {parameter.name: parameter.kind for parameter in parameters.read(schema)}
     mine = {

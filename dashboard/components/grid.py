@@ -40,7 +40,6 @@ def grid(
         },
         className="grid",
         style={"height": height, "width": "100%"} if height else {"width": "100%"},
-        dangerously_allow_code=False,
     )
 
 

@@ -11,7 +11,7 @@ from dashboard.figures.layout import base, legend_space
 from dashboard.figures.palette import palette
 from dashboard.figures.placement import short_names
 from dashboard.figures.timeaxis import axis, clock
-from dashboard.figures.view import Columns, View, rows_of, text
+from dashboard.figures.view import Columns, View, length, rows_of, text
 
 NO_DATA = 255
 """In a uint8 matrix of percent: nothing was measured. Never drawn as 0."""
@@ -48,7 +48,7 @@ def matrix(usage: Columns, nodes: Sequence[str], end: float) -> tuple[NDArray[np
 
 def heatmap(usage: Columns, nodes: Sequence[str], end: float, *, theme: str, revision: str) -> View:
     """All nodes, hottest scale end = all cores in use, on a fixed scale of 0 to 100 %."""
-    if not rows_of(usage, "time_s") or not nodes:
+    if not length(usage) or not nodes:
         return View(None, ABSENT)
     colours = palette(theme)
     percent, edges = matrix(usage, nodes, end)
@@ -168,7 +168,7 @@ def lines(usage: Columns, nodes: Sequence[str], end: float, *, theme: str, revis
                 "type": "scatter",
                 "mode": "lines",
                 "name": text(node),
-                "uid": f"line-{node}",
+                "uid": text(f"line-{node}"),
                 "x": floats([sample[0] for sample in mine]),
                 "y": floats([None if sample[2] is None else sample[2] / 1000 for sample in mine]),
                 "line": {
@@ -198,7 +198,7 @@ def lines(usage: Columns, nodes: Sequence[str], end: float, *, theme: str, revis
 
 def areas(arms: Sequence[tuple[str, Columns, float]], *, theme: str, revision: str) -> View:
     """CPU of the whole cluster, one panel an arm (label, usage, end in seconds), with common axes."""
-    if not any(rows_of(usage, "time_s") for _, usage, _ in arms):
+    if not any(length(usage) for _, usage, _ in arms):
         return View(None, ABSENT)
     colours = palette(theme)
     shades = (colours.baseline, colours.candidate)

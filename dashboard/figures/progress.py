@@ -176,7 +176,7 @@ def _curve(job: str, points: list[tuple[float, float | None]], suffix: str, colo
     return {
         "type": "scatter",
         "mode": "lines",
-        "uid": f"curve-{job}",
+        "uid": text(f"curve-{job}"),
         "x": floats([point[0] for point in points]),
         "y": floats([point[1] for point in points]),
         "xaxis": "x" + suffix,

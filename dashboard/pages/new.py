@@ -208,7 +208,7 @@ def _policies(values: Mapping[str, Any], given: Mapping[str, Any], policies: Map
                     dmc.Switch(
                         id=ids.field("pin"),
                         label="Same initial placement in both arms",
-                        description="Jobs of the second arm start where the first arm put them, so only migrations differ",
+                        description="The second arm starts where the first put its jobs, so only migrations differ",
                         checked=values["pin"],
                         size="sm",
                     ),

@@ -5,6 +5,8 @@ Each entry: what is wrong, the text, the field that the error has to name ("" is
 
 import json
 
+import yaml
+
 GOOD = """\
 name: broken
 target: simulator
@@ -74,7 +76,7 @@ BROKEN: list[tuple[str, str, str]] = [
     ("a seed twice", _with("seeds: [1]", "seeds: [1, 1]"), "seeds"),
     ("a negative seed", _with("seeds: [1]", "seeds: [-1]"), "seeds.0"),
     ("speed of zero", GOOD + "speed: 0\n", "speed"),
-    ("JSON with NaN", json.dumps({"name": "x", "until": float("nan")}), "until"),
+    ("JSON with NaN", json.dumps({**yaml.safe_load(GOOD), "until": float("nan")}), "until"),
 ]
 
 

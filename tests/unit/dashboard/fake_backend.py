@@ -1,4 +1,4 @@
-"""A stand-in for the backend's HTTP API, for tests of the dashboard alone: it counts requests and can be told to fail."""
+"""A stand-in for the backend's HTTP API: it counts requests and can be told to fail."""
 
 import json
 import threading
@@ -89,8 +89,8 @@ class FakeBackend:
         if parts[0] == "experiments":
             runs = [self.run("default"), self.run("migrated")]
             item = {
-                "id": "seven-jobs-7k3f", "name": "seven-jobs", "status": self.status, "created_at": "2026-12-01T10:00:00Z",
-                "source": "simulator", "arms": ["default", "migrated"], "seeds": [1], "jobs": 3, "note": "",
+                "id": "seven-jobs-7k3f", "name": "seven-jobs", "status": self.status,
+                "created_at": "2026-12-01T10:00:00Z", "source": "simulator", "arms": ["default", "migrated"], "seeds": [1], "jobs": 3, "note": "",
                 "summary": {"default": SUMMARY, "migrated": {**SUMMARY, "makespan_s": 110.0}}, "runs": runs,
             }  # fmt: skip
             return 200, {"items": [item], "total": 1}
@@ -132,7 +132,6 @@ class FakeBackend:
                 if self.path.endswith("/validate"):
                     fault = {
                         "field": "arms.1.migration.alpha",
-                        "value": "2",
                         "message": "must be at most 1",
                         "allowed": "0 to 1",
                     }

@@ -304,6 +304,22 @@ def test_cpu_use_of_nodes() -> None:
     assert (total["label"], total["a_core_s"], total["a_share"], total["difference_share"]) == ("all nodes", 60, 0.5, 0)
 
 
+def test_the_time_that_a_node_was_away_does_not_count() -> None:
+    """Away from 12 to 35 s: its sample at 40 s is the mean of 5 s at 2 cores, not of the 30 s since the one before."""
+    usage = {
+        "time_s": [10.0, 40.0],
+        "node": ["a", "a"],
+        "cpu_millis": [1000.0, 2000.0],
+        "capacity_millis": [4000, 4000],
+    }
+    nodes = {"node": ["a", "a"], "joined_s": [0.0, 35.0], "left_s": [12.0, None]}
+    window = {"first_submitted_s": 0.0, "last_ended_s": 40.0}
+    away = run(A, summary=window, tables={"usage": pa.table(usage), "nodes": pa.table(nodes)})
+    node = compare([away], [away])["nodes"][1]
+    assert node["a_core_s"] == 10 * 1 + 5 * 2
+    assert node["a_share"] == pytest.approx(20 / 60)
+
+
 def test_configuration_differences() -> None:
     specification = parse(
         {

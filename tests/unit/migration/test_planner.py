@@ -57,7 +57,8 @@ def test_a_verdict_says_what_it_compared(scene: Any) -> None:
         "node-2": {"progressing": 0.0, "cpu_millis": 500.0, "running": 0.0, "gain": 2.0},
     }
     assert verdict.reason == (
-        "job-c moves from node-1 to node-3: node-1 has 3 jobs (2 progressing), node-3 has 0 jobs (0 progressing); gain 2"
+        "job-c moves from node-1 to node-3: "
+        "node-1 has 3 jobs (2 progressing), node-3 has 0 jobs (0 progressing); gain 2"
     )
 
 
@@ -130,9 +131,7 @@ def test_more_progressing_jobs_on_the_target_refuse_it_whatever_the_gain(scene: 
         pytest.param(100, 99.0, 200.0, "migrate", id="one long epoch left"),
     ],
 )
-def test_nearly_finished(
-    scene: Any, iterations: int | None, iteration: float, epoch_s: float, verdict: str
-) -> None:
+def test_nearly_finished(scene: Any, iterations: int | None, iteration: float, epoch_s: float, verdict: str) -> None:
     made = home(scene, iterations=iterations)
     report(iteration, epoch_s)(made)
     assert consider(made, open_round(made, planner(), ("job-c",)), "job-c").verdict == verdict

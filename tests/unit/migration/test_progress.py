@@ -145,15 +145,12 @@ def test_a_restart_keeps_the_peak_and_spans_no_downtime() -> None:
     assert found == pytest.approx([None, 1.0, None, 0.25])
 
 
-
 @given(
     mode=st.sampled_from(["relative", "raw", "per_interval", "flowcon", "growth"]),
     windows=st.lists(st.lists(st.none() | st.floats(), max_size=3), max_size=12),
     epoch_s=st.floats(0, 40),
 )
-def test_a_score_is_never_negative_and_never_nan(
-    mode: Mode, windows: list[list[float | None]], epoch_s: float
-) -> None:
+def test_a_score_is_never_negative_and_never_nan(mode: Mode, windows: list[list[float | None]], epoch_s: float) -> None:
     assert all(score is None or score >= 0 for score in scores(mode, windows, epoch_s=epoch_s))
 
 

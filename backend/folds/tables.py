@@ -1,0 +1,445 @@
+"""From a log to its tables, in one pass and event by event, so that a growing log is folded as it grows."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from backend.folds.schemas import SCHEMAS
+from backend.model import events as ev
+from backend.model.objects import Job
+
+_json = msgspec.json.Encoder()
+
+
+class _Columns:
+    """A growing table: one list a column."""
+
+    __slots__ = ("_appends", "lists", "schema")
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self.lists: list[list[Any]] = [[] for _ in schema]
+        self._appends = [column.append for column in self.lists]
+
+    def add(self, *row: Any) -> None:
+        """One row, in the order of the schema."""
+        for append, value in zip(self._appends, row, strict=True):
+            append(value)
+
+    def table(self) -> pa.Table:
+        """The rows so far."""
+        arrays = [pa.array(values, field.type) for values, field in zip(self.lists, self.schema, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=self.schema)
+
+
+class _Segment:
+    __slots__ = ("bound_s", "end", "end_s", "incarnation", "job", "migration", "node", "pod", "started_s")
+
+    def __init__(self, pod: str, job: str, incarnation: int, migration: int | None) -> None:
+        self.pod = pod
+        self.job = job
+        self.incarnation = incarnation
+        self.migration = migration
+        self.node: str | None = None
+        self.bound_s: float | None = None
+        self.started_s: float | None = None
+        self.end_s: float | None = None
+        self.end = "open"
+
+
+class _Job:
+    __slots__ = (
+        "core_s",
+        "down_since",
+        "downtime_s",
+        "ended_s",
+        "first_node",
+        "job",
+        "last_node",
+        "lost_core_s",
+        "migrations",
+        "outcome",
+        "pods",
+        "reason",
+        "started_s",
+        "submitted_s",
+    )
+
+    def __init__(self, job: Job, submitted_s: float) -> None:
+        self.job = job
+        self.submitted_s = submitted_s
+        self.started_s: float | None = None
+        self.ended_s: float | None = None
+        self.outcome = "unfinished"
+        self.reason = ""
+        self.downtime_s = 0.0
+        self.down_since: float | None = None
+        """Since when a job that had begun does not run; None while it runs and before it begins."""
+        self.migrations = 0
+        self.pods = 0
+        self.core_s = 0.0
+        self.lost_core_s = 0.0
+        self.first_node: str | None = None
+        self.last_node: str | None = None
+
+
+class _Migration:
+    __slots__ = ("downtime_s", "ended_s", "lost_core_s", "outcome", "outcome_reason", "started", "to_pod")
+
+    def __init__(self, started: ev.MigrationStarted) -> None:
+        self.started = started
+        self.to_pod: str | None = None
+        self.ended_s: float | None = None
+        self.outcome = "under-way"
+        self.downtime_s: float | None = None
+        self.lost_core_s = 0.0
+        self.outcome_reason = ""
+
+
+class Fold:
+    """The tables of a log. `add` each event in the order of the log; `tables` at any time.
+
+    Downtime of a job is the sum of the gaps between the moment a running pod stops working and the moment the job's
+    next pod works. A pod stops working when its migration starts, or else when it is evicted.
+    """
+
+    def __init__(self) -> None:
+        self.events = 0
+        """Events folded so far; the sequence number of the next one."""
+        self.time_s = 0.0
+        """Time of the last event."""
+        self._jobs: dict[str, _Job] = {}
+        self._segments: list[_Segment] = []
+        self._active: dict[str, _Segment] = {}
+        self._migrations: dict[int, _Migration] = {}
+        self._moving: dict[str, _Migration] = {}
+        """Old pod -> the migration that takes it away."""
+        self._nodes: dict[str, list[Any]] = {}
+        """Name -> the row of its present stay."""
+        self._stays: list[list[Any]] = []
+        self._plain = {
+            name: _Columns(SCHEMAS[name])
+            for name in ("considerations", "decisions", "categories", "progress", "usage", "images")
+        }
+        self._folds: dict[type[ev.Event], Callable[[Any], None]] = {
+            ev.NodeAdded: self._node_added,
+            ev.NodeChanged: self._node_changed,
+            ev.NodeRemoved: self._node_removed,
+            ev.JobSubmitted: self._job_submitted,
+            ev.JobFinished: self._job_finished,
+            ev.JobFailed: self._job_failed,
+            ev.PodCreated: self._pod_created,
+            ev.PodBound: self._pod_bound,
+            ev.PodStarted: self._pod_started,
+            ev.PodFinished: self._pod_finished,
+            ev.PodEvicted: self._pod_evicted,
+            ev.DecisionMade: self._decision_made,
+            ev.ProgressReported: self._progress_reported,
+            ev.UsageSampled: self._usage_sampled,
+            ev.ImagePulled: self._image_pulled,
+            ev.CategoryChanged: self._category_changed,
+            ev.MigrationConsidered: self._migration_considered,
+            ev.MigrationStarted: self._migration_started,
+            ev.MigrationFinished: self._migration_finished,
+            ev.MigrationRolledBack: self._migration_rolled_back,
+        }
+
+    def add(self, event: ev.Event) -> None:
+        """Fold one more event."""
+        fold = self._folds.get(type(event))
+        if fold is not None:
+            fold(event)
+        self.events += 1
+        self.time_s = event.time
+
+    def tables(self, names: Iterable[str] | None = None) -> dict[str, pa.Table]:
+        """The tables of those names (all by default). Raises KeyError for a name that is no table."""
+        makers: dict[str, Callable[[], pa.Table]] = {
+            "jobs": self._job_table,
+            "segments": self._segment_table,
+            "migrations": self._migration_table,
+            "nodes": self._node_table,
+        }
+        made = {}
+        for name in SCHEMAS if names is None else names:
+            maker = makers.get(name)
+            made[name] = maker() if maker is not None else self._plain[name].table()
+        return made
+
+    # -- nodes
+
+    def _node_added(self, event: ev.NodeAdded) -> None:
+        node = event.node
+        row = [node.name, node.cpu_millis, node.memory_bytes, event.time, None]
+        self._nodes[node.name] = row
+        self._stays.append(row)
+
+    def _node_changed(self, event: ev.NodeChanged) -> None:
+        row = self._nodes.get(event.node.name)
+        if row is not None:
+            row[1:3] = [event.node.cpu_millis, event.node.memory_bytes]
+
+    def _node_removed(self, event: ev.NodeRemoved) -> None:
+        row = self._nodes.get(event.node)
+        if row is not None:
+            row[4] = event.time
+
+    def _usage_sampled(self, event: ev.UsageSampled) -> None:
+        add = self._plain["usage"].add
+        for node, cpu, memory in zip(event.nodes, event.cpu_millis, event.memory_bytes, strict=True):
+            row = self._nodes.get(node)
+            add(event.time, node, cpu, memory, row[1] if row is not None else None)
+
+    def _image_pulled(self, event: ev.ImagePulled) -> None:
+        self._plain["images"].add(event.time, event.node, event.image, event.size_bytes, event.duration_s)
+
+    # -- jobs and pods
+
+    def _job_submitted(self, event: ev.JobSubmitted) -> None:
+        self._jobs[event.job.name] = _Job(event.job, event.time)
+
+    def _job_finished(self, event: ev.JobFinished) -> None:
+        self._end_job(event.job, event.time, "finished", "")
+
+    def _job_failed(self, event: ev.JobFailed) -> None:
+        self._end_job(event.job, event.time, "failed", event.reason)
+
+    def _end_job(self, name: str, time: float, outcome: str, reason: str) -> None:
+        job = self._jobs.get(name)
+        if job is not None:
+            job.ended_s = time
+            job.outcome = outcome
+            job.reason = reason
+
+    def _pod_created(self, event: ev.PodCreated) -> None:
+        pod = event.pod
+        self._active[pod.name] = _Segment(pod.name, pod.job, pod.incarnation, pod.migration)
+        job = self._jobs.get(pod.job)
+        if job is not None:
+            job.pods += 1
+
+    def _pod_bound(self, event: ev.PodBound) -> None:
+        segment = self._active.get(event.pod)
+        if segment is None:
+            return
+        segment.node = event.node
+        segment.bound_s = event.time
+        self._segments.append(segment)
+        job = self._jobs.get(segment.job)
+        if job is not None:
+            job.first_node = job.first_node or event.node
+            job.last_node = event.node
+
+    def _pod_started(self, event: ev.PodStarted) -> None:
+        segment = self._active.get(event.pod)
+        if segment is None:
+            return
+        segment.started_s = event.time
+        job = self._jobs.get(segment.job)
+        if job is not None:
+            if job.started_s is None:
+                job.started_s = event.time
+            if job.down_since is not None:
+                job.downtime_s += event.time - job.down_since
+                job.down_since = None
+
+    def _pod_finished(self, event: ev.PodFinished) -> None:
+        segment = self._end_pod(event.pod, event.time, "finished" if event.succeeded else "failed")
+        job = self._jobs.get(segment.job) if segment is not None else None
+        if job is not None:
+            job.core_s += event.core_s
+            job.down_since = None
+        self._moving.pop(event.pod, None)
+
+    def _pod_evicted(self, event: ev.PodEvicted) -> None:
+        migration = self._moving.pop(event.pod, None)
+        end = "migrated" if migration is not None else "node-lost" if "node lost" in event.reason else "deleted"
+        segment = self._end_pod(event.pod, event.time, end)
+        if migration is not None:
+            migration.lost_core_s = event.lost_core_s
+        job = self._jobs.get(segment.job) if segment is not None else None
+        if job is not None and segment is not None:
+            job.core_s += event.core_s
+            job.lost_core_s += event.lost_core_s
+            if job.down_since is None and segment.started_s is not None:
+                job.down_since = event.time
+
+    def _end_pod(self, name: str, time: float, end: str) -> _Segment | None:
+        segment = self._active.pop(name, None)
+        if segment is not None:
+            segment.end_s = time
+            segment.end = end
+        return segment
+
+    # -- decisions
+
+    def _decision_made(self, event: ev.DecisionMade) -> None:
+        segment = self._active.get(event.pod)
+        detail = {
+            "nodes": event.nodes,
+            "totals": event.totals,
+            "scores": event.scores,
+            "refused": event.refused,
+        }
+        self._plain["decisions"].add(
+            self.events,
+            event.time,
+            event.pod,
+            segment.job if segment is not None else None,
+            event.node,
+            event.policy,
+            event.reason,
+            event.feasible,
+            event.permanent,
+            _json.encode(event.refused_counts).decode(),
+            _json.encode(detail).decode(),
+        )
+
+    def _progress_reported(self, event: ev.ProgressReported) -> None:
+        add = self._plain["progress"].add
+        for pod, iteration, value, cpu, seconds in zip(
+            event.pods, event.iterations, event.values, event.cpu_millis, event.iteration_s, strict=True
+        ):
+            segment = self._active.get(pod)
+            job, node = (segment.job, segment.node) if segment is not None else (None, None)
+            add(event.time, job, pod, node, iteration, value, cpu, seconds)
+
+    def _category_changed(self, event: ev.CategoryChanged) -> None:
+        self._plain["categories"].add(
+            self.events,
+            event.time,
+            event.job,
+            event.pod,
+            event.node,
+            event.before,
+            event.after,
+            event.score,
+            event.previous_score,
+            event.threshold,
+            event.reason,
+        )
+
+    def _migration_considered(self, event: ev.MigrationConsidered) -> None:
+        self._plain["considerations"].add(
+            self.events,
+            event.time,
+            event.round,
+            event.job,
+            event.pod,
+            event.source,
+            event.target,
+            event.verdict,
+            event.cause,
+            event.reason,
+            event.gain,
+            event.margin,
+            _json.encode(event.candidates).decode(),
+        )
+
+    # -- migrations
+
+    def _migration_started(self, event: ev.MigrationStarted) -> None:
+        migration = self._migrations[event.migration] = _Migration(event)
+        self._moving[event.pod] = migration
+        job = self._jobs.get(event.job)
+        segment = self._active.get(event.pod)
+        if job is not None and segment is not None and segment.started_s is not None:
+            job.down_since = event.time
+
+    def _migration_finished(self, event: ev.MigrationFinished) -> None:
+        migration = self._migrations.get(event.migration)
+        if migration is not None:
+            migration.to_pod = event.pod
+            migration.ended_s = event.time
+            migration.outcome = "finished"
+            migration.downtime_s = event.downtime_s
+        job = self._jobs.get(event.job)
+        if job is not None:
+            job.migrations += 1
+
+    def _migration_rolled_back(self, event: ev.MigrationRolledBack) -> None:
+        migration = self._migrations.get(event.migration)
+        if migration is not None:
+            migration.ended_s = event.time
+            migration.outcome = "rolled-back"
+            migration.outcome_reason = event.reason
+
+    # -- tables
+
+    def _job_table(self) -> pa.Table:
+        columns = _Columns(SCHEMAS["jobs"])
+        for name, job in self._jobs.items():
+            finished = job.ended_s is not None and job.outcome == "finished"
+            columns.add(
+                name,
+                job.job.workload,
+                job.submitted_s,
+                job.started_s,
+                job.ended_s,
+                job.outcome,
+                job.ended_s - job.submitted_s if finished and job.ended_s is not None else None,
+                None if job.started_s is None else job.started_s - job.submitted_s,
+                job.downtime_s,
+                job.migrations,
+                job.pods,
+                job.core_s,
+                job.lost_core_s,
+                job.first_node,
+                job.last_node,
+                job.reason,
+            )
+        return columns.table()
+
+    def _segment_table(self) -> pa.Table:
+        columns = _Columns(SCHEMAS["segments"])
+        for one in self._segments:
+            columns.add(
+                one.job,
+                one.pod,
+                one.node,
+                one.incarnation,
+                one.bound_s,
+                one.started_s,
+                one.end_s,
+                one.end,
+                one.migration,
+            )
+        return columns.table()
+
+    def _migration_table(self) -> pa.Table:
+        columns = _Columns(SCHEMAS["migrations"])
+        for number, one in self._migrations.items():
+            start = one.started
+            columns.add(
+                number,
+                start.job,
+                start.pod,
+                one.to_pod,
+                start.source,
+                start.target,
+                start.cause,
+                start.reason,
+                start.time,
+                one.ended_s,
+                one.outcome,
+                one.downtime_s,
+                one.lost_core_s,
+                one.outcome_reason,
+            )
+        return columns.table()
+
+    def _node_table(self) -> pa.Table:
+        columns = _Columns(SCHEMAS["nodes"])
+        for row in self._stays:
+            columns.add(*row)
+        return columns.table()
+
+
+def fold(events: Iterable[ev.Event]) -> dict[str, pa.Table]:
+    """All tables of a whole log."""
+    folded = Fold()
+    for event in events:
+        folded.add(event)
+    return folded.tables()

@@ -1,0 +1,211 @@
+"""Layouts as data: what a page holds for a state, without a browser."""
+
+import json
+
+import pytest
+
+from dashboard.callbacks.run import migration_name, reach
+from dashboard.components import badges
+from dashboard.pages import compare, experiments, missing, run, run_tables
+from dashboard.source import Problem
+from dashboard.urlstate import CompareState, Links, Listing, RunState
+from tests.unit.dashboard import sample
+from tests.unit.dashboard.fake_backend import SPECIFICATION, FakeBackend
+
+LINKS = Links("/")
+HOSTILE = '<img src=x onerror="alert(1)">'
+
+
+def text(component: object) -> str:
+    """The whole component tree as JSON text."""
+    return json.dumps(component, default=lambda part: part.to_plotly_json())
+
+
+@pytest.fixture
+def backend():
+    backend = FakeBackend()
+    yield backend
+    backend.close()
+
+
+def test_an_experiment_is_one_row_with_both_arms(backend: FakeBackend) -> None:
+    item = backend.answer("/api/v1/experiments", {})[1]["items"][0]
+    row = experiments.row(LINKS, item)
+    assert row["href"] == "/runs/seven-jobs-7k3f.default.s1"
+    assert row["compare"] == "/compare?a=seven-jobs-7k3f.default.s1&b=seven-jobs-7k3f.migrated.s1"
+    assert row["makespan"] == {"text": "2:00 → 1:50", "change": "−8.3 %", "tone": "better"}
+    assert row["completion"]["tone"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (Listing(), "No experiments yet"),
+        (Listing(q="xyz"), "No experiment matches \\u201cxyz\\u201d."),
+        (Listing(status="failed"), "No experiment matches status failed."),
+    ],
+    ids=["none", "search", "status"],
+)
+def test_an_empty_list_says_why_it_is_empty(state: Listing, words: str) -> None:
+    assert words in text(experiments.listing(LINKS, state, {"items": [], "total": 0}))
+
+
+def test_a_lost_backend_is_named_where_the_list_would_be() -> None:
+    problem = Problem(
+        "the list of experiments", "GET http://x/api", "the backend cannot be reached", "2026-12-01T10:00:00+00:00"
+    )
+    shown = text(experiments.listing(LINKS, Listing(), problem))
+    for part in ("the list of experiments", "GET http://x/api", "cannot be reached", "2026-12-01 10:00:00 UTC"):
+        assert part in shown
+
+
+@pytest.mark.parametrize(("seeds", "count"), [([1, 2, 3], 3), ("1..20", 20), (5, 5), ("x..y", 1)], ids=str)
+def test_seeds_are_counted(seeds: object, count: int) -> None:
+    assert experiments.seed_count(seeds) == count
+
+
+@pytest.mark.parametrize("status", ["queued", "running", "stopping", "finished"])
+def test_only_a_run_under_way_can_be_stopped(backend: FakeBackend, status: str) -> None:
+    shown = text(run.header(LINKS, {**backend.run("default"), "status": status}))
+    hidden = '"style": {"display": "none"}' in shown
+    assert hidden == (status not in badges.ACTIVE)
+
+
+def test_the_stop_dialog_names_run_and_jobs(backend: FakeBackend) -> None:
+    page = text(run.layout(LINKS, {**backend.run("default"), "status": "running"}, RunState()))
+    assert "seven-jobs-7k3f.default.s1" in page
+    assert " on the simulator with its 3 jobs." in page
+
+
+def test_a_run_leads_to_the_comparison_of_its_arms(backend: FakeBackend) -> None:
+    row = backend.answer("/api/v1/runs/seven-jobs-7k3f.migrated.s1", {})[1]
+    shown = text(run.header(LINKS, row))
+    assert "/compare?a=seven-jobs-7k3f.default.s1&b=seven-jobs-7k3f.migrated.s1" in shown
+
+
+def test_no_numbers_before_there_are_any(backend: FakeBackend) -> None:
+    assert run.tiles({**backend.run("default"), "summary": None}) is None
+    partial = text(run.tiles({"summary": {"jobs": 3}}))
+    assert '"children": "0' not in partial
+
+
+def test_refusals_are_decisions_too() -> None:
+    rows = run_tables.considered(sample.CONSIDERATIONS)
+    assert [(row["job"], row["verdict"], row["target"]) for row in rows] == [
+        ("a", "migrates", "n2"),
+        ("b", "stays: nobody at home would gain", "none"),
+    ]
+
+
+def test_a_placement_explains_itself_with_scores_and_refusals() -> None:
+    first, second = (text(run_tables.detail(row)) for row in run_tables.placements(sample.DECISIONS))
+    assert "n1 has the highest score" in first
+    assert "chosen" in first
+    assert "least-allocated" in first
+    assert "1 node refused" in second
+
+
+@pytest.mark.parametrize(
+    ("migration", "words"),
+    [("none", "Migration is off"), ("specon", "Migration is on (specon)"), ("", "does not hold migration decisions")],
+)
+def test_without_considerations_the_page_says_why(migration: str, words: str) -> None:
+    state = RunState(tab="decisions", kind="migrations")
+    nothing = sample.empty(sample.CONSIDERATIONS)
+    assert words in text(run_tables.decisions_tab("", state, sample.DECISIONS, nothing, migration))
+
+
+def test_the_migration_policy_is_read_from_the_arm() -> None:
+    assert migration_name({"arm": "migrated", "specification": SPECIFICATION}) == "specon"
+    assert migration_name({"arm": "default", "specification": SPECIFICATION}) == "none"
+    assert migration_name({"arm": "x", "specification": None}) == ""
+
+
+def test_an_imported_run_without_specification_says_so() -> None:
+    assert "imported from a record that holds none" in text(run_tables.config_tab({"id": "x", "specification": None}))
+
+
+def test_hostile_names_are_text_in_tables_and_details() -> None:
+    table = {name: [HOSTILE] for name in sample.JOBS}
+    assert "dangerously" not in text(run_tables.jobs_tab(table))
+    shown = text(missing.run_missing(LINKS, HOSTILE))
+    assert "href" in shown
+    assert 'href": "<' not in shown
+
+
+def compared(**changed) -> dict:
+    metric = {"name": "makespan_s", "label": "Makespan", "unit": "s", "a": 100.0, "b": 90.0, "difference": -10.0,
+              "percent": -10.0, "ci95": None, "n": 1, "better": "lower", "note": "single run, no interval"}  # fmt: skip
+    given = {
+        "a": {"label": "default", "experiments": ["x"]},
+        "b": {"label": "migrated"},
+        "validity": [
+            {"check": "workload", "ok": True, "detail": ""},
+            {"check": "schedule", "ok": False, "detail": "7 of 9"},
+        ],
+        "metrics": [metric],
+        "jobs": [],
+        "faster": 3,
+        "slower": 1,
+        "equal": 0,
+        "mean_of_changes_percent": -4.2,
+        "sign": "difference = B - A; negative = B is faster",
+        "notes": ["single run, no interval"],
+        "configuration": [{"field": "migration.name", "a": "none", "b": "specon", "differs": True},
+                          {"field": "seed", "a": 1, "b": 1, "differs": False}],
+    }  # fmt: skip
+    return {**given, **changed}
+
+
+def test_a_difference_carries_sign_convention_interval_or_its_absence() -> None:
+    shown = text(compare.head(LINKS, CompareState(("a",), ("b",)), "?a=a&b=b", compared()))
+    assert "difference = B \\u2212 A; negative = B is faster" in shown
+    assert "single run, no interval" in shown
+    assert "B faster" in shown
+
+
+def test_a_failed_check_says_what_differs() -> None:
+    shown = text(compare.head(LINKS, CompareState(("a",), ("b",)), "", compared()))
+    assert "same workload" in shown
+    assert "not the same schedule" in shown
+    assert "7 of 9" in shown
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        ({"difference": -1.0, "unit": "s", "better": "lower"}, ("better", "▼ B faster")),
+        ({"difference": 1.0, "unit": "s", "better": "lower"}, ("worse", "▲ B slower")),
+        ({"difference": 0.1, "unit": "share", "better": "higher"}, ("better", "▲ B better")),
+        ({"difference": 2.0, "unit": "", "better": "lower", "name": "migrations"}, ("none", "more in B")),
+        ({"difference": 0.0, "unit": "s", "better": "lower"}, ("none", "no difference")),
+        ({"difference": None}, ("none", "not known on both sides")),
+    ],
+    ids=["faster", "slower", "higher is better", "neutral", "equal", "unknown"],
+)
+def test_verdicts_are_words(metric: dict, expected: tuple[str, str]) -> None:
+    assert compare.verdict(metric) == expected
+
+
+@pytest.mark.parametrize(("only", "rows"), [(True, 1), (False, 2)])
+def test_settings_show_differences_unless_asked_for_all(only: bool, rows: int) -> None:
+    state = CompareState(("a",), ("b",), only_differences=only)
+    shown = text(compare.settings("?a=a&b=b", state, compared()))
+    assert shown.count('"scope": "row"') == rows
+    assert "Only differences (1)" in shown
+
+
+def test_both_sides_of_one_name_are_told_apart() -> None:
+    assert compare.labels({"a": {"label": "x"}, "b": {"label": "x"}}) == ("x (A)", "x (B)")
+
+
+def test_data_reach_as_far_as_the_clock_while_running_and_as_the_tables_afterwards(backend: FakeBackend) -> None:
+    class Answers:
+        def __init__(self, status: str) -> None:
+            self.status = status
+
+        def run(self, _: str) -> dict:
+            return {"status": self.status, "progress": {"time_s": 500.0}}
+
+    assert reach(Answers("running"), "r", sample.SEGMENTS) == 500.0
+    assert reach(Answers("finished"), "r", sample.SEGMENTS, sample.JOBS) == 120.0
