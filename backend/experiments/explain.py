@@ -5,6 +5,7 @@ What is allowed is read from the JSON schema of the model, which the form and th
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -39,7 +40,7 @@ def explain(error: ValidationError, model: type[BaseModel], written: Any) -> lis
     `written` is the document as the person wrote it: parts of a path that are not in it (tags of unions, places in a
     list that a short form stands for) are left out.
     """
-    schema = model.model_json_schema()
+    schema = _schema_of(model)
     by_path: dict[str, list[tuple[Path, FieldError]]] = {}
     for details in error.errors(include_url=False)[:MAX_EXPLAINED]:
         path, value = _locate(details, written)
@@ -50,6 +51,11 @@ def explain(error: ValidationError, model: type[BaseModel], written: Any) -> lis
         found = _explain_one(details, path, value, where, parents)
         by_path.setdefault(found.field, []).append((details["loc"], found))
     return [error for found_here in by_path.values() for error in _merged(found_here)]
+
+
+@cache  # Making it takes some 10 ms, and a model does not change.
+def _schema_of(model: type[BaseModel]) -> Schema:
+    return model.model_json_schema()
 
 
 def _merged(found: list[tuple[Path, FieldError]]) -> list[FieldError]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from backend.model.objects import Job, Node, Taint
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 DEFAULT_SCORING_CPU_MILLIS = 100
@@ -27,6 +28,7 @@ _INT_COLUMNS = (
     "scoring_memory_bytes",
     "pods",
 )
+_FLOAT_COLUMNS = ("per_cpu_milli", "per_memory_byte")
 _BOOL_COLUMNS = ("present", "ready", "unschedulable")
 
 
@@ -51,6 +53,9 @@ class NodeTable:
     scoring_memory_bytes: Ints
     pods: Ints
     """Pods bound to or reserved on the node."""
+    per_cpu_milli: Floats
+    """1 / cpu_millis: the part of the node that a millicore is."""
+    per_memory_byte: Floats
     present: Bools
     ready: Bools
     unschedulable: Bools
@@ -61,6 +66,9 @@ class NodeTable:
         self.nodes: list[Node] = []
         self.version = 0
         """Raised by every change of what nodes are (not of what runs on them): key for cached masks."""
+        self.present_count = 0
+        self.soft_taints = 0
+        """PreferNoSchedule taints on all nodes together."""
         self._capacity = 0
         self._storage: dict[str, NDArray[np.generic]] = {}
         self._holds: dict[str, Bools] = {}
@@ -80,10 +88,16 @@ class NodeTable:
             self.nodes.append(node)
             self.row_of[node.name] = row
             self._grow()
+        else:
+            self.soft_taints -= _soft_taints(self.nodes[row])
+        self.soft_taints += _soft_taints(node)
         self.nodes[row] = node
         self.cpu_millis[row] = node.cpu_millis
         self.memory_bytes[row] = node.memory_bytes
         self.max_pods[row] = node.max_pods
+        self.per_cpu_milli[row] = 1.0 / node.cpu_millis if node.cpu_millis else np.inf
+        self.per_memory_byte[row] = 1.0 / node.memory_bytes if node.memory_bytes else np.inf
+        self.present_count += not self.present[row]
         self.present[row] = True
         self.ready[row] = node.ready
         self.unschedulable[row] = node.unschedulable
@@ -93,6 +107,7 @@ class NodeTable:
     def remove_node(self, name: str) -> None:
         """Mark a node as gone, with its images; what runs on it is released pod by pod."""
         row = self.row_of[name]
+        self.present_count -= bool(self.present[row])
         self.present[row] = False
         for mask in self._holds.values():
             mask[row] = False
@@ -152,6 +167,13 @@ class NodeTable:
         for name in _INT_COLUMNS:
             stored = self._storage.setdefault(name, np.zeros(self._capacity, np.int64))
             setattr(self, name, stored[:size])
+        for name in _FLOAT_COLUMNS:
+            stored = self._storage.setdefault(name, np.zeros(self._capacity, np.float64))
+            setattr(self, name, stored[:size])
         for name in _BOOL_COLUMNS:
             stored = self._storage.setdefault(name, np.zeros(self._capacity, np.bool_))
             setattr(self, name, stored[:size])
+
+
+def _soft_taints(node: Node) -> int:
+    return sum(taint.effect == "PreferNoSchedule" for taint in node.taints)

@@ -92,7 +92,7 @@ def refuse(
     table = state.nodes
     job = pod.job
     found = feasibility.refusals(job, table)
-    present = int(np.count_nonzero(table.present))
+    present = table.present_count
     shown = max(explain_nodes, SMALL_CLUSTER)
     parts = []
     refused: dict[str, tuple[str, ...]] = {}
@@ -209,7 +209,7 @@ class Profile:
             among = f"drawn from {equals} equals, the highest of {count} feasible nodes"
         refused: dict[str, tuple[str, ...]] = {}
         counts: dict[str, int] = {}
-        if count < int(np.count_nonzero(table.present)):
+        if count < table.present_count:
             for one, mask in self._feasibility.refusals(pod.job, table):
                 lost = np.flatnonzero(mask)
                 counts[one.name] = len(lost)

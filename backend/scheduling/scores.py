@@ -28,8 +28,8 @@ class Context:
 
     def __init__(self, job: Job, table: NodeTable) -> None:
         cpu, memory = scoring_requests(job)
-        self.cpu: Floats = np.minimum((table.scoring_cpu_millis + cpu) / table.cpu_millis, 1.0)
-        self.memory: Floats = np.minimum((table.scoring_memory_bytes + memory) / table.memory_bytes, 1.0)
+        self.cpu: Floats = np.minimum((table.scoring_cpu_millis + cpu) * table.per_cpu_milli, 1.0)
+        self.memory: Floats = np.minimum((table.scoring_memory_bytes + memory) * table.per_memory_byte, 1.0)
 
 
 class Score(Protocol):
@@ -85,7 +85,7 @@ class ImageLocality:
         holders = table.holders(job.image)
         if holders is None:
             return None
-        spread = int(np.count_nonzero(holders)) / max(1, int(np.count_nonzero(table.present)))
+        spread = int(np.count_nonzero(holders)) / max(1, table.present_count)
         size = min(max(job.image_bytes * spread, IMAGE_MIN_BYTES), IMAGE_MAX_BYTES)
         value = MAX_SCORE * (size - IMAGE_MIN_BYTES) / (IMAGE_MAX_BYTES - IMAGE_MIN_BYTES)
         return holders.astype(np.float64) * value
@@ -121,6 +121,8 @@ class PreferredTaints:
 
     def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
         """See Score."""
+        if not table.soft_taints:
+            return None
         counts = [
             sum(
                 taint.effect == "PreferNoSchedule" and not any(t.tolerates(taint) for t in job.tolerations)

@@ -90,7 +90,8 @@ class FakeBackend:
             runs = [self.run("default"), self.run("migrated")]
             item = {
                 "id": "seven-jobs-7k3f", "name": "seven-jobs", "status": self.status,
-                "created_at": "2026-12-01T10:00:00Z", "source": "simulator", "arms": ["default", "migrated"], "seeds": [1], "jobs": 3, "note": "",
+                "created_at": "2026-12-01T10:00:00Z", "source": "simulator", "arms": ["default", "migrated"],
+                "seeds": [1], "jobs": 3, "note": "",
                 "summary": {"default": SUMMARY, "migrated": {**SUMMARY, "makespan_s": 110.0}}, "runs": runs,
             }  # fmt: skip
             return 200, {"items": [item], "total": 1}

@@ -172,3 +172,11 @@ def test_broken_curves(tmp_path: Path, content: str | None, words: str) -> None:
 def test_a_recorded_curve_is_not_read_through_the_api() -> None:
     with pytest.raises(SpecificationError, match="command line only"):
         recorded(None)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_kind_of_curve_reads_back(preset: str) -> None:
+    changed = PRESETS[preset].model_dump(mode="json") | {"name": "mine", "cpu_request": "1500m", "metric": "accuracy"}
+    specification = specify(models=[changed], jobs=1, submissions={"every": 1})
+    assert parse(specification.to_yaml()) == specification
+    assert specification.workload.models[0].curve == PRESETS[preset].curve
