@@ -49,6 +49,15 @@
         return crypto.randomUUID ? crypto.randomUUID() : String(Date.now()) + Math.random();
     }
 
+    // A short mark of a text: the same launch again has the same key, a changed one another.
+    function digest(text) {
+        let value = 5381;
+        for (const letter of text) {
+            value = (value * 33 + letter.codePointAt(0)) >>> 0;
+        }
+        return value.toString(36);
+    }
+
     let launching = false; // a double click, or Enter twice, is one launch
 
     async function launch(body) {
@@ -143,7 +152,7 @@
             podshift.set("form-launch", { loading: true });
             try {
                 const body = asked.yaml ? { yaml: asked.yaml } : { specification: asked.specification };
-                await launch({ ...body, idempotency_key: idempotencyKey });
+                await launch({ ...body, idempotency_key: idempotencyKey + "-" + digest(JSON.stringify(body)) });
                 return [quiet(), quiet()];
             } catch (error) {
                 // The form stays as it is, so that nothing has to be written twice.

@@ -4,8 +4,9 @@
 (function () {
     "use strict";
     const podshift = window.podshift;
-    const ANSWER_MS = 5000; // then a request counts as failed
+    const ANSWER_MS = 4500; // then a request counts as failed
     const STALE_MS = 6000; // no answer for so long: stale
+    const LOST_MS = 5000; // a failure this long after the last answer: lost
     const RETRY_MS = [1000, 2000, 3000]; // after the first, second, further failures
     const HOLD_MS = 15000; // longest wait for a page that is still drawing
     const ACTIVE = ["queued", "running", "stopping"];
@@ -108,7 +109,7 @@
         let kind = "live";
         let text = old === null ? "Connecting" : "Live · " + (old < 1 ? "just now" : words(old) + " ago");
         let banner = "";
-        if (state.failures >= 2 || (state.failures === 1 && old === null)) {
+        if (state.failures >= 2 || (state.failures === 1 && (old === null || old * 1000 >= LOST_MS))) {
             kind = "lost";
             text = wait ? "Lost · retry in " + wait + " s" : "Lost · retrying";
             const since = old === null ? "No data have been received yet." : "What you see is " + words(old) + " old.";

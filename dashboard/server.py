@@ -19,6 +19,7 @@ from dashboard.urlstate import Links
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 DEFAULT_BACKEND = "http://127.0.0.1:8051"
+LOOPBACK_NAMES = "localhost,127.0.0.1,::1"
 CACHED_ANSWERS = 400
 """Shared answers kept in memory; the oldest go first."""
 
@@ -29,12 +30,14 @@ def create_app(
     """The application, for gunicorn: `dashboard.server:create_app()`.
 
     What is not given comes from the environment: PODSHIFT_BACKEND_URL, PODSHIFT_API_TOKEN, PODSHIFT_PREFIX (path it is
-    served under, such as /dash/), PODSHIFT_HOSTS (names it answers to, with commas; any if empty).
+    served under, such as /dash/), PODSHIFT_HOSTS (names it answers to, with commas, or * for any; loopback names if
+    left out, so that a page elsewhere cannot reach it by pointing a name of its own at this machine).
     """
     backend_url = backend_url or os.environ.get("PODSHIFT_BACKEND_URL") or DEFAULT_BACKEND
     token = token or os.environ.get("PODSHIFT_API_TOKEN") or None
     prefix = _slashed(prefix or os.environ.get("PODSHIFT_PREFIX") or "/")
-    names = [name.strip() for name in (hosts or os.environ.get("PODSHIFT_HOSTS") or "").split(",") if name.strip()]
+    given = hosts or os.environ.get("PODSHIFT_HOSTS") or LOOPBACK_NAMES
+    names = [] if given.strip() == "*" else [name.strip() for name in given.split(",") if name.strip()]
 
     server = Flask("dashboard")
     server.config["COMPRESS_MIMETYPES"] = [

@@ -12,6 +12,7 @@ from backend.experiments.pacing import PacedCluster
 from backend.experiments.specification import Specification
 from backend.model import events as ev
 from backend.model.seam import Cluster, EventLog
+from backend.model.state import ClusterState
 
 REPORT_S = 0.25
 """Wall-clock seconds between two calls of `progress` and `should_stop`: what a person sees as steady."""
@@ -29,7 +30,7 @@ class Progress(Struct, frozen=True):
     jobs: int
     """Jobs of the workload."""
     fraction: float
-    """Estimate of the part that is done, 0 to 1; never falls."""
+    """Part of the work that is done, 0 to 1; never falls."""
     eta_s: float | None
     """Estimate of the wall-clock seconds left; None before there is a basis for one."""
     events: int
@@ -52,9 +53,9 @@ class RunOutcome(Struct, frozen=True):
 
 
 class _Watched:
-    """The log, watched: counts events and ended jobs and remembers where each job was first bound."""
+    """The log, watched: counts events, ended jobs and their work and remembers where each job was first bound."""
 
-    def __init__(self, log: EventLog) -> None:
+    def __init__(self, log: EventLog, work: Mapping[str, float]) -> None:
         self._append = log.append
         self.events = 0
         self.jobs_done = 0
@@ -62,7 +63,9 @@ class _Watched:
         self.placements: dict[str, str] = {}
         self._first_pods: dict[str, str] = {}
         """Pods that are the first of their job, not bound so far -> job."""
-        self._jobs_seen: set[str] = set()
+        self._work = work
+        self.work_ended = 0.0
+        """Core-seconds of the jobs that ended."""
 
     def append(self, event: ev.Event) -> None:
         self._append(event)
@@ -79,7 +82,9 @@ class _Watched:
             if event.pod.job not in self.placements:
                 self._first_pods[event.pod.name] = event.pod.job
         elif kind is ev.JobFinished or kind is ev.JobFailed:
+            assert isinstance(event, ev.JobFinished | ev.JobFailed)
             self.jobs_done += 1
+            self.work_ended += self._work.get(event.job, 0.0)
 
 
 class _Reporter:
@@ -89,6 +94,8 @@ class _Reporter:
         self,
         watched: _Watched,
         specification: Specification,
+        state: ClusterState,
+        work: Mapping[str, float],
         *,
         progress: Callable[[Progress], None] | None,
         should_stop: Callable[[], bool] | None,
@@ -97,6 +104,9 @@ class _Reporter:
         self._watched = watched
         self._jobs = specification.job_count
         self._until = specification.until
+        self._state = state
+        self._work = work
+        self._total = sum(work.values())
         self._progress = progress
         self._should_stop = should_stop
         self._clock = clock
@@ -133,14 +143,27 @@ class _Reporter:
             self._progress(self._estimate(time_s, self._clock() - self._began))
 
     def _estimate(self, time_s: float, elapsed_s: float) -> Progress:
-        """Part of the jobs that ended; where a run has a fixed end, part of its time if that is more."""
+        """Part of the work that is done, as far as jobs have reported it; where a run has a fixed end, part of its time
+        if that is more."""
         watched = self._watched
-        fraction = watched.jobs_done / self._jobs if self._jobs else 0.0
+        work = watched.work_ended
+        for record in self._state.pods.values():
+            if record.job.iterations:
+                work += self._work.get(record.job.name, 0.0) * record.iteration / record.job.iterations
+        fraction = min(1.0, work / self._total) if self._total > 0 else 0.0
         if self._until:
             fraction = max(fraction, min(1.0, time_s / self._until))
         self._fraction = max(self._fraction, fraction)
         eta = elapsed_s * (1.0 - self._fraction) / self._fraction if self._fraction > 0 else None
         return Progress(time_s, watched.jobs_done, self._jobs, self._fraction, eta, watched.events)
+
+
+def _work(specification: Specification, seed: int) -> dict[str, float]:
+    """Job -> core-seconds of its training."""
+    return {
+        one.job.name: one.iterations * one.model.core_s_per_iteration
+        for one in specification.workload.build_submissions(seed)
+    }
 
 
 def run_arm(
@@ -149,8 +172,7 @@ def run_arm(
     seed: int,
     log: EventLog,
     *,
-    run_id: str = "",
-    experiment: str = "",
+    run_id: str | None = None,
     pinned: Mapping[str, str] | None = None,
     progress: Callable[[Progress], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
@@ -161,17 +183,23 @@ def run_arm(
     """Run one arm with one seed and write its log.
 
     The log begins with RunStarted and ends with RunEnded, or with RunStopped if `should_stop` said so; each job that
-    did not end by itself gets its JobFailed before RunEnded. The log depends on specification, arm, seed, `pinned`,
-    `run_id` and `experiment` only: `speed` holds events back (not with `paced` False) and changes none.
+    did not end by itself gets its JobFailed before RunEnded. The log depends on specification, arm, seed, `pinned` and
+    `run_id` only: `speed` holds events back (not with `paced` False) and changes none. `run_id` is what RunStarted
+    calls the run, <name>.<arm>.s<seed> if left out; leave it out, and equal runs have equal logs, whatever a store
+    calls them.
     `progress` and `should_stop` are called about every REPORT_S seconds of `clock`.
     """
     cluster: Cluster
     cluster, controller = build_arm(specification, arm, seed, pinned)
-    watched = _Watched(log)
-    reporter = _Reporter(watched, specification, progress=progress, should_stop=should_stop, clock=clock)
+    work = _work(specification, seed) if progress is not None else {}
+    watched = _Watched(log, work)
+    reporter = _Reporter(
+        watched, specification, controller.state, work, progress=progress, should_stop=should_stop, clock=clock
+    )
     if paced and specification.speed is not None:
         cluster = PacedCluster(cluster, specification.speed, clock=clock, sleep=sleep, waiting=reporter.look)
-    watched.append(ev.RunStarted(0.0, run_id, experiment or specification.name, arm, seed))
+    name = f"{specification.name}.{arm}.s{seed}"
+    watched.append(ev.RunStarted(0.0, run_id or name, specification.name, arm, seed))
     observed = reporter.after_event if progress is not None or should_stop is not None else None
     drive(cluster, controller, watched, should_stop=observed)
     if reporter.stopped:

@@ -36,32 +36,34 @@ SMALL_CLUSTER = 16
 """Up to so many nodes a decision lists them all, whatever `explain_nodes` says."""
 
 
+class _Static:
+    """Masks of the static filters for one kind of pod."""
+
+    __slots__ = ("all", "each", "refuses")
+
+    def __init__(self, filters: Sequence[Filter], job: Job, table: NodeTable) -> None:
+        self.each = [one.mask(job, table) for one in filters]
+        self.all = np.logical_and.reduce(self.each) if self.each else np.ones(len(table), np.bool_)
+        self.refuses = bool((table.present & ~self.all).any())
+        """Whether they refuse any node that is there."""
+
+
 class Feasibility:
     """Runs the filters; masks of static filters are kept until a node changes."""
 
     def __init__(self, filters: Sequence[Filter] = DEFAULT_FILTERS) -> None:
-        self.filters = tuple(filters)
-        self._static = [one for one in self.filters if one.static]
-        self._dynamic = [one for one in self.filters if not one.static]
+        self._static = [one for one in filters if one.static]
+        self._dynamic = [one for one in filters if not one.static]
         self._version = -1
-        self._masks: dict[object, Bools] = {}
+        self._kept: dict[object, _Static] = {}
 
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """True for each node that can take a pod of the job; a new array of shape (nodes,)."""
-        if table.version != self._version:
-            self._version = table.version
-            self._masks.clear()
-        selector = job.node_selector
-        key: object = job.tolerations if not selector else (job.tolerations, tuple(sorted(selector.items())))
-        static = self._masks.get(key)
-        if static is None:
-            static = np.ones(len(table), np.bool_)
-            for one in self._static:
-                static &= one.mask(job, table)
-            self._masks[key] = static
+        static = self._static_masks(job, table)
         if not self._dynamic:
-            return static.copy()
-        feasible = self._dynamic[0].mask(job, table) & static
+            return static.all.copy()
+        feasible = self._dynamic[0].mask(job, table)
+        feasible &= static.all
         for one in self._dynamic[1:]:
             feasible &= one.mask(job, table)
         return feasible
@@ -69,13 +71,25 @@ class Feasibility:
     def refusals(self, job: Job, table: NodeTable) -> list[tuple[Filter, Bools]]:
         """Each filter that refused any with the nodes it was the first to refuse; nodes that left are not counted."""
         left = table.present.copy()
-        found = []
-        for one in self.filters:
-            refused = left & ~one.mask(job, table)
-            if refused.any():
-                found.append((one, refused))
-                left &= ~refused
+        found: list[tuple[Filter, Bools]] = []
+        static = self._static_masks(job, table)
+        if static.refuses:
+            for one, mask in zip(self._static, static.each, strict=True):
+                _take(one, mask, left, found)
+        for one in self._dynamic:
+            _take(one, one.mask(job, table), left, found)
         return found
+
+    def _static_masks(self, job: Job, table: NodeTable) -> _Static:
+        if table.version != self._version:
+            self._version = table.version
+            self._kept.clear()
+        selector = job.node_selector
+        key: object = job.tolerations if not selector else (job.tolerations, tuple(sorted(selector.items())))
+        static = self._kept.get(key)
+        if static is None:
+            static = self._kept[key] = _Static(self._static, job, table)
+        return static
 
     def permanent(self, job: Job, table: NodeTable) -> bool:
         """Whether no node that was ever seen could take the pod, even an empty and ready one."""
@@ -83,6 +97,14 @@ class Feasibility:
             return False
         could = ResourcesFit().could_ever(job, table) & NodeSelector().mask(job, table)
         return not bool((could & TaintToleration().mask(job, table)).any())
+
+
+def _take(one: Filter, mask: Bools, left: Bools, found: list[tuple[Filter, Bools]]) -> None:
+    """Move what the filter refuses from `left` to `found`."""
+    refused = left & ~mask
+    if refused.any():
+        found.append((one, refused))
+        left ^= refused
 
 
 def refuse(

@@ -82,10 +82,17 @@ def test_two_applications_share_nothing(backend: FakeBackend) -> None:
     assert revs == [1, 77]
 
 
-def test_unknown_host_names_are_refused_if_names_are_given(backend: FakeBackend) -> None:
-    client = create_app(backend.url, hosts="localhost").test_client()
-    assert client.get("/healthz", headers={"Host": "localhost:8050"}).status_code == 200
-    assert client.get("/healthz", headers={"Host": "evil.example"}).status_code == 400
+def test_it_answers_only_to_its_own_names(backend: FakeBackend) -> None:
+    for hosts, host, status in (
+        (None, "localhost:8050", 200),
+        (None, "127.0.0.1:8050", 200),
+        (None, "evil.example", 400),
+        ("podshift.example", "podshift.example:30080", 200),
+        ("podshift.example", "localhost", 400),
+        ("*", "evil.example", 200),
+    ):
+        client = create_app(backend.url, hosts=hosts).test_client()
+        assert client.get("/healthz", headers={"Host": host}).status_code == status
 
 
 # -- the gateway

@@ -1,5 +1,9 @@
 """Running an arm: what its log begins and ends with, progress, stopping, pinning, pacing, and that it repeats."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +11,8 @@ import pytest
 from backend.experiments.execute import Progress, RunOutcome, run_arm
 from backend.experiments.specification import Specification, parse
 from backend.model import events as ev
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Memory:
@@ -61,12 +67,12 @@ def execute(
     specification: Specification, arm: str = "default", seed: int = 1, **options: Any
 ) -> tuple[RunOutcome, Memory]:
     log = Memory()
-    return run_arm(specification, arm, seed, log, run_id="r", **options), log
+    return run_arm(specification, arm, seed, log, **options), log
 
 
 def test_a_log_begins_with_the_start_and_ends_with_the_end() -> None:
     outcome, log = execute(specify())
-    assert log.events[0] == ev.RunStarted(0.0, "r", "seven-jobs", "default", 1)
+    assert log.events[0] == ev.RunStarted(0.0, "seven-jobs.default.s1", "seven-jobs", "default", 1)
     last_job = max(event.time for event in log.of(ev.JobFinished))
     assert isinstance(log.events[-1], ev.RunEnded)
     assert last_job <= log.events[-1].time < last_job + 30
@@ -86,6 +92,31 @@ def test_the_same_run_gives_the_same_log_byte_for_byte(arm: str) -> None:
     logs = [ev.encode_lines(execute(specify(), arm, 3)[1].events) for _ in range(2)]
     assert logs[0] == logs[1]
     assert logs[0] != ev.encode_lines(execute(specify(), arm, 4)[1].events)
+
+
+def test_the_log_does_not_depend_on_how_python_hashes() -> None:
+    program = (
+        "import hashlib\n"
+        "from backend.experiments.execute import run_arm\n"
+        "from backend.experiments.specification import load\n"
+        "from backend.model.events import encode_lines\n"
+        "from pathlib import Path\n"
+        "log = []\n"
+        "run_arm(load(Path('examples/fifty-jobs.yaml')), 'migrated', 1, log, paced=False)\n"
+        "print(hashlib.sha256(encode_lines(log)).hexdigest())\n"
+    )
+    hashes = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+    assert len(hashes) == 1
 
 
 def test_both_arms_see_the_same_jobs_at_the_same_times() -> None:
@@ -161,6 +192,18 @@ def test_progress_grows_to_the_whole() -> None:
     assert reports[-1].eta_s == 0
     assert all(report.eta_s is None or report.eta_s >= 0 for report in reports)
     assert reports[0].eta_s is None
+
+
+def test_progress_counts_the_work_done_and_not_only_ended_jobs() -> None:
+    """One job: its progress would be 0 until its end if jobs were counted."""
+    reports: list[Progress] = []
+    workload = {"models": ["vae"], "jobs": 1, "submissions": {"at": [0]}}
+    execute(specify(workload=workload), progress=reports.append, clock=Clock(step=1.0))
+    within = [report for report in reports if report.jobs_done == 0 and report.fraction > 0]
+    assert within
+    for report in within:
+        # An unhindered job works evenly from its start (about 15 s, with the pull of its image) to its end.
+        assert report.fraction == pytest.approx((report.time_s - 15) / (reports[-1].time_s - 15), abs=0.05)
 
 
 def test_progress_is_reported_no_more_often_than_a_person_sees() -> None:

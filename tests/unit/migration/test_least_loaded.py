@@ -133,6 +133,7 @@ def test_a_node_that_takes_nobody_does_not_hide_the_others(scene: Any) -> None:
     made.apply(ev.NodeChanged(4.0, type(node)("node-2", node.cpu_millis, node.memory_bytes, unschedulable=True)))
     made.play(300.0, {})
     assert made.counts() == [2, 0, 2]
+    assert {verdict for _, _, verdict in made.verdicts()} == {"migrate", "round-budget"}
 
 
 @settings(max_examples=40, deadline=None)

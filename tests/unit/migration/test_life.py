@@ -296,6 +296,22 @@ def test_repeated_events_change_nothing(world: World) -> None:
     assert world.stopped() == []
 
 
+def test_a_late_end_of_the_old_pod_does_not_end_the_migration(world: World) -> None:
+    world.begin()
+    world.stopped()
+    world.created()
+    assert world.happens(ev.PodFinished(111.0, "train", "node-1")) == []
+    assert world.life.owns("train")
+
+
+def test_a_repeated_timeout_changes_nothing(world: World) -> None:
+    world.begin()
+    world.stopped()
+    world.created()
+    world.happens(timeout(410.0, "start"))
+    assert world.happens(timeout(410.0, "start")) == []
+
+
 def test_events_of_other_pods_change_nothing(world: World) -> None:
     world.begin()
     assert world.happens(ev.PodEvicted(105.0, "other", "node-1", "node lost")) == []

@@ -24,6 +24,7 @@ def test_jobs_are_counted_apart(scene: Any) -> None:
 def test_the_name_of_another_job_is_not_taken(scene: Any) -> None:
     made = scene()
     made.run("train-migrated", "node-1")
+    made.end("train-migrated")
     assert PodNames().migrated("train", made.state) == "train-migrated-2"
 
 

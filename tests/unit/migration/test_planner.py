@@ -16,6 +16,7 @@ from backend.model.state import ClusterState
 
 GIB = 2**30
 HELP = HelpProgressing(2.0, 15.0)
+REFUSED = "no-fitting-node"
 
 
 def planner(**parameters: Any) -> Planner:
@@ -137,27 +138,34 @@ def test_nearly_finished(scene: Any, iterations: int | None, iteration: float, e
     assert consider(made, open_round(made, planner(), ("job-c",)), "job-c").verdict == verdict
 
 
+ZONE = {"zone": "a"}
+
+
 @pytest.mark.parametrize(
-    "node",
+    ("node", "verdict"),
     [
-        pytest.param(Node("node-2", 16_000, 64 * GIB, ready=False), id="not ready"),
-        pytest.param(Node("node-2", 16_000, 64 * GIB, unschedulable=True), id="cordoned"),
-        pytest.param(Node("node-2", 16_000, 64 * GIB, taints=(Taint("key1"),)), id="tainted"),
-        pytest.param(Node("node-2", 16_000, 64 * GIB, taints=(Taint("key1", "NoExecute"),)), id="tainted NoExecute"),
-        pytest.param(Node("node-2", 16_000, 64 * GIB, labels={"zone": "b"}), id="other label"),
-        pytest.param(Node("node-2", 500, 64 * GIB), id="too few cores"),
-        pytest.param(Node("node-2", 16_000, GIB), id="too little memory"),
-        pytest.param(Node("node-2", 16_000, 64 * GIB, max_pods=0), id="no pod more"),
+        pytest.param(Node("node-2", 16_000, 64 * GIB, labels=ZONE), "migrate", id="nothing in the way"),
+        pytest.param(Node("node-2", 16_000, 64 * GIB, labels=ZONE, ready=False), REFUSED, id="not ready"),
+        pytest.param(Node("node-2", 16_000, 64 * GIB, labels=ZONE, unschedulable=True), REFUSED, id="cordoned"),
+        pytest.param(Node("node-2", 16_000, 64 * GIB, labels=ZONE, taints=(Taint("k"),)), REFUSED, id="NoSchedule"),
+        pytest.param(
+            Node("node-2", 16_000, 64 * GIB, labels=ZONE, taints=(Taint("k", "NoExecute"),)), REFUSED, id="NoExecute"
+        ),
+        pytest.param(Node("node-2", 16_000, 64 * GIB, labels={"zone": "b"}), REFUSED, id="other label"),
+        pytest.param(Node("node-2", 999, 64 * GIB, labels=ZONE), REFUSED, id="too few cores"),
+        pytest.param(Node("node-2", 1000, 64 * GIB, labels=ZONE), "migrate", id="just enough cores"),
+        pytest.param(Node("node-2", 16_000, GIB, labels=ZONE), REFUSED, id="too little memory"),
+        pytest.param(Node("node-2", 16_000, 64 * GIB, 0, labels=ZONE), REFUSED, id="no pod more"),
     ],
 )
-def test_a_node_that_cannot_take_the_job_is_no_candidate(scene: Any, node: Node) -> None:
+def test_a_node_that_cannot_take_the_job_is_no_candidate(scene: Any, node: Node, verdict: str) -> None:
     made = scene(nodes=0)
-    made.apply(ev.NodeAdded(0.0, Node("node-1", 16_000, 64 * GIB, labels={"zone": "a"})))
+    made.apply(ev.NodeAdded(0.0, Node("node-1", 16_000, 64 * GIB, labels=ZONE)))
     made.apply(ev.NodeAdded(0.0, node))
-    made.run("job-c", "node-1", node_selector={"zone": "a"}, cpu_request_millis=1000, memory_bytes=2 * GIB)
+    made.run("job-c", "node-1", node_selector=ZONE, cpu_request_millis=1000, memory_bytes=2 * GIB)
     for job in ("fast-1", "fast-2"):
         made.run(job, "node-1")
-    assert consider(made, open_round(made, planner(), ("job-c",)), "job-c").verdict == "no-fitting-node"
+    assert consider(made, open_round(made, planner(), ("job-c",)), "job-c").verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -259,6 +267,18 @@ def test_a_move_changes_the_picture_of_its_round_at_once(scene: Any) -> None:
     assert [verdict.target for verdict in found] == ["node-2", "node-3", "node-2", "node-3", "node-2", "node-2"]
     assert [verdict.gain for verdict in found] == [6.0, 5.0, 3.0, 2.0, 0.0, 0.0]
     assert [verdict.verdict for verdict in found][4:] == ["no-better-node"] * 2
+
+
+def test_the_cpu_of_a_job_on_its_way_counts_on_the_target(scene: Any) -> None:
+    made = crowd(scene)
+    made.report(100.0, {"slow-0": 1.0}, cpu_millis=4000.0)
+    this = open_round(made, planner(budget=9), SLOW)
+    consider(made, this, "slow-0")
+    assert {name: load.cpu_millis for name, load in this.picture.loads.items()} == {
+        "node-1": 0.0,
+        "node-2": 4000.0,
+        "node-3": 0.0,
+    }
 
 
 def test_requests_of_a_job_on_its_way_are_held_on_the_target(scene: Any) -> None:

@@ -97,6 +97,10 @@ def test_what_is_no_number_is_dropped(bad: float | None) -> None:
     assert scores("raw", [[8.0, bad], [bad, 6.0], [bad]]) == pytest.approx([None, 0.2, None])
 
 
+def test_a_difference_beyond_all_floats_gives_no_score() -> None:
+    assert scores("relative", [[1e308], [-1e308], [1e308], [1e308]]) == [None, None, None, 0.0]
+
+
 def test_windows_without_a_sample_are_counted_until_the_next_sample() -> None:
     meter = ProgressMeter("relative", 10.0)
     seen = []

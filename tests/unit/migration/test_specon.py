@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from backend.migration.specon import SpeCon
 from backend.model import events as ev
 from backend.model.actions import Wake
-from backend.model.objects import Pod
+from backend.model.objects import Node, Pod
 
 
 def specon(**parameters: Any) -> SpeCon:
@@ -152,7 +152,7 @@ def test_monitors_look_before_the_round_of_the_same_time(scene: Any) -> None:
 
 
 def test_nodes_are_taken_by_name_and_their_jobs_longest_converged_first(scene: Any) -> None:
-    made = scene(specon(budget=9, margin=99))
+    made = scene(specon(round=90, budget=9, margin=99))
     made.run("b-late", "node-1")
     made.run("c-early", "node-1")
     made.run("a-other", "node-2")
@@ -160,8 +160,7 @@ def test_nodes_are_taken_by_name_and_their_jobs_longest_converged_first(scene: A
         made.run(f"fast-{node}", node)
     curves: dict[str, Callable[[float], float]] = {"fast-node-1": steady, "fast-node-2": steady}
     made.play(90.0, curves | {"b-late": halving, "c-early": flat, "a-other": flat})
-    assert [job for _, job, _ in made.verdicts()] == ["c-early", "a-other", "b-late"]  # 60, 60 and 90 s
-    assert [e.job for e in made.considered() if e.time == 90.0] == ["b-late"]
+    assert [job for _, job, _ in made.verdicts()] == ["c-early", "b-late", "a-other"]  # since 50, 70 and 50 s
 
 
 def test_a_round_has_a_budget_of_one(scene: Any) -> None:
@@ -260,6 +259,21 @@ def test_the_new_pod_is_scored_against_the_peak_of_the_old_one(scene: Any) -> No
     assert made.state.pods["slow-migrated"].category == "converged"
 
 
+def test_no_score_spans_the_gap_between_two_pods(scene: Any) -> None:
+    """A job that lost all its work begins at the top of its curve again: that jump is no progress to be its peak."""
+    made = scene(specon())
+    made.run("job", "node-1")
+    made.play(50.0, {"job": steady})
+    made.apply(
+        ev.PodEvicted(50.0, "job", "node-1", "deleted"),
+        ev.PodCreated(50.0, Pod("job-restarted", "job", 1)),
+        ev.PodBound(50.0, "job-restarted", "node-1"),
+        ev.PodStarted(50.0, "job-restarted", "node-1"),
+    )
+    made.play(200.0, {"job": lambda time: 1e6 + steady(time)})
+    assert made.categories("job") == []
+
+
 def test_the_number_of_migrations_is_kept_over_a_lost_node(scene: Any) -> None:
     made = migrated_job(scene)
     made.apply(
@@ -327,6 +341,29 @@ def test_rebalance_never_takes_a_progressing_job(scene: Any) -> None:
         made.run(f"fast-{number}", "node-1")
     made.play(600.0, {f"fast-{number}": steady for number in range(4)})
     assert made.counts() == [4, 0]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "node"),
+    [
+        pytest.param(1, Node("node-2", 16_000, 64 * 2**30), id="nothing to gain"),
+        pytest.param(3, Node("node-2", 16_000, 64 * 2**30, unschedulable=True), id="the idle node is cordoned"),
+    ],
+)
+def test_rebalance_brings_nobody_up_where_no_idle_node_can_gain(scene: Any, jobs: int, node: Node) -> None:
+    made = scene(specon(rebalance=True), nodes=1)
+    made.apply(ev.NodeAdded(0.0, node))
+    for number in range(jobs):
+        made.run(f"slow-{number}", "node-1")
+    made.play(600.0, CONVERGED)
+    assert {event.cause for event in made.considered()} == {"converged"}
+
+
+def test_an_empty_node_is_idle_whatever_its_cpu_use(scene: Any) -> None:
+    made = idle_late_in_the_run(scene, rebalance=True, low_cpu=0)
+    made.apply(ev.UsageSampled(0.0, ("node-2",), (8000.0,), (0.0,)))
+    made.play(600.0, CONVERGED)
+    assert made.counts() == [2, 1]
 
 
 def test_rebalance_prefers_converged_jobs_and_takes_watching_ones(scene: Any) -> None:
