@@ -210,7 +210,11 @@ class SimulatedCluster:
         if image and image not in node.images:
             duration = pod.job.image_bytes / self._costs.image_bandwidth
             present = node.images[image] = now + duration
-            self._list.at(present, self._pulled, (node, image, pod.job.image_bytes, duration))
+            pull = (node, image, pod.job.image_bytes, duration)
+            if duration > 0:
+                self._list.at(present, self._pulled, pull)
+            else:
+                self._pulled(pull)
         pod.kept = pod.start = self._kept.get(pod.job.name, 0.0)
         load = pod.model.checkpoint_size / self._costs.checkpoint_bandwidth if pod.start else 0.0
         ready = max(present, now) + self._costs.container_start_s + load

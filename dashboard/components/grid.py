@@ -23,7 +23,15 @@ def grid(
         columnDefs=list(columns),
         rowData=list(rows),
         getRowId="params.data.id",
-        defaultColDef={"sortable": True, "resizable": True, "suppressMovable": True, "minWidth": 80, "flex": 1},
+        defaultColDef={
+            "sortable": True,
+            "resizable": True,
+            "suppressMovable": True,
+            "minWidth": 80,
+            "flex": 1,
+            "wrapHeaderText": True,
+            "autoHeaderHeight": True,
+        },
         dashGridOptions={
             "theme": "themeQuartz",
             **({} if height else {"domLayout": "autoHeight"}),
@@ -35,10 +43,10 @@ def grid(
             "enableCellTextSelection": True,
             "ensureDomOrder": True,
             "rowHeight": 40,
-            "headerHeight": 40,
+            "headerHeight": 42,
             **(options or {}),
         },
-        className="grid",
+        className="grid tall" if (options or {}).get("rowHeight", 0) > 50 else "grid",
         style={"height": height, "width": "100%"} if height else {"width": "100%"},
     )
 
@@ -48,13 +56,17 @@ def text_column(name: str, heading: str, **more: Any) -> dict[str, Any]:
     return {"field": name, "headerName": heading, "filter": "agTextColumnFilter", "tooltipField": name, **more}
 
 
+def long_text_column(name: str, heading: str, **more: Any) -> dict[str, Any]:
+    """A column of sentences, which wrap."""
+    return {**text_column(name, heading), "wrapText": True, "autoHeight": True, "cellClass": "sentences", **more}
+
+
 def number_column(name: str, heading: str, **more: Any) -> dict[str, Any]:
     """A column of numbers, shown by the formatter `podshiftNumber` of assets/grid.js; empty ones as a dash."""
     return {
         "field": name,
         "headerName": heading,
         "type": "rightAligned",
-        "filter": "agNumberColumnFilter",
         "cellClass": "numeric",
         "cellRenderer": "PodshiftNumber",
         **more,

@@ -6,11 +6,11 @@ from typing import Any
 from dashboard.figures.arrays import floats
 from dashboard.figures.layout import base, legend_space
 from dashboard.figures.palette import palette
-from dashboard.figures.timeaxis import axis, clock
+from dashboard.figures.timeaxis import about, axis, clock
 from dashboard.figures.view import View, text
 
-DUMBBELL_LIMIT = 60
-"""Rows that stay readable; with more jobs the same data are a scatter with a diagonal."""
+DUMBBELL_LIMIT = 40
+"""Rows that stay readable (ux.md section 3); with more jobs the same data are a scatter with a diagonal."""
 
 NO_PAIRS = "No job has finished in both arms yet, so there is nothing to pair."
 
@@ -82,7 +82,7 @@ def dumbbell(jobs: Sequence[Mapping[str, Any]], labels: tuple[str, str], *, them
     legend = legend_space([f"{labels[1]} faster", f"{labels[1]} slower", *labels], 520)
     layout = base(
         colours,
-        height=max(200, 24 * len(pairs) + legend + 56),
+        height=max(360, 19 * len(pairs) + legend + 56),
         revision=f"{revision}:dumbbell",
         xaxis=axis(longest * 1.05, title="completion time (m:ss), submission to finish"),
         # Best job on top: categories are drawn from below, so the order is turned round.
@@ -174,13 +174,13 @@ def ecdf(jobs: Sequence[Mapping[str, Any]], labels: tuple[str, str], *, theme: s
             }
         )
         rows += [(label, round(time, 1), round(share, 1)) for time, share in zip(times, shares, strict=True)]
-        half = clock(times[(len(times) - 1) // 2])
-        said.append(f"{label}: half of {len(times)} jobs within {half}, all within {clock(times[-1])}.")
+        half = about(times[(len(times) - 1) // 2])
+        said.append(f"{label}: half of {len(times)} jobs within {half}, all within {about(times[-1])}.")
     if not data:
         return View(None, NO_PAIRS)
     layout = base(
         colours,
-        height=340,
+        height=360,
         revision=f"{revision}:ecdf",
         xaxis=axis(longest * 1.05, title="completion time (m:ss)"),
         yaxis={"title": {"text": "jobs finished (%)"}, "range": [0, 103], "zeroline": False},

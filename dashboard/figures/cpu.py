@@ -10,7 +10,7 @@ from dashboard.figures.arrays import floats, typed
 from dashboard.figures.layout import base, legend_space
 from dashboard.figures.palette import palette
 from dashboard.figures.placement import short_names
-from dashboard.figures.timeaxis import axis, clock
+from dashboard.figures.timeaxis import about, axis, clock
 from dashboard.figures.view import Columns, View, length, rows_of, text
 
 NO_DATA = 255
@@ -141,7 +141,7 @@ def heatmap(usage: Columns, nodes: Sequence[str], end: float, *, theme: str, rev
     busiest = max(
         (index for index, mean in enumerate(means) if mean is not None), key=lambda i: means[i] or 0, default=None
     )
-    summary = f"CPU of {len(nodes)} nodes until {clock(float(edges[-1]))}."
+    summary = f"CPU of {len(nodes)} nodes until {about(float(edges[-1]))}."
     if busiest is not None:
         summary += f" Busiest on average: {nodes[busiest]}, {means[busiest]:.0f} %."
     rows = [
@@ -230,7 +230,7 @@ def areas(arms: Sequence[tuple[str, Columns, float]], *, theme: str, revision: s
         said.append(
             f"{label}: no CPU samples."
             if mean is None
-            else f"{label}: {mean:.1f} cores on average until {clock(until)}."
+            else f"{label}: {mean:.1f} cores on average until {about(until)}."
         )
         rows += [
             (label, clock(time), round(value, 2)) for time, value in zip(times.tolist(), used.tolist(), strict=True)

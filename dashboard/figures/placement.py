@@ -12,13 +12,15 @@ from dashboard.figures.arrays import floats
 from dashboard.figures.lanes import Bar, Swimlane
 from dashboard.figures.layout import base, legend_space
 from dashboard.figures.palette import CATEGORIES, CATEGORY_PATTERNS, Palette, palette
-from dashboard.figures.timeaxis import axis, clock
+from dashboard.figures.timeaxis import about, axis, clock
 from dashboard.figures.view import View, text
 
 BAR_LIMIT = 2000
 """SVG bars stay quick up to here: 0.2 s for a zoom at 2,000, 10 s at 20,000 (ux.md section 8)."""
 LABEL_LIMIT = 60
 """So many job names are written over their bars, in one text trace; names as bar text would cost 15 times the bars."""
+LABEL_ROW = 14.0
+"""Pixels a row needs for a name to fit into it."""
 PLOT_WIDTH = 1000
 """Typical width of the plot in pixels, to tell whether a name fits its bar."""
 GAP = 0.45
@@ -63,6 +65,7 @@ def _view(
     named: set[str] = set()
     heights = [_rows(swim) for _, swim in runs]
     domains = _domains(heights)
+    per_row = min(24.0, max(7.0, 560 / sum(heights)))
     for index, ((label, swim), bars) in enumerate(zip(runs, drawn, strict=True)):
         suffix = "" if index == 0 else str(index + 1)
         offsets = _offsets(swim)
@@ -74,9 +77,9 @@ def _view(
             data += _bar_traces(
                 bars, offsets, colour=colour, colours=colours, suffix=suffix, named=named, jobs=swim.jobs
             )
-            data += _labels(bars, offsets, span=span, colours=colours, suffix=suffix, colour=colour)
+            if per_row >= LABEL_ROW:
+                data += _labels(bars, offsets, span=span, colours=colours, suffix=suffix, colour=colour)
         data += _arrow_trace(swim, offsets, colours, suffix, named)
-    per_row = min(24.0, max(7.0, 560 / sum(heights)))
     legend = legend_space([NAMES.get(name, name) for name in named])
     layout = base(
         colours,
@@ -356,7 +359,7 @@ def _summary(runs: Sequence[tuple[str, Swimlane]]) -> str:
         prefix = f"{label}: " if label else ""
         moves = f"{_count(len(swim.arrows), 'migration')} of {_count(moved, 'job')}" if swim.arrows else "no migration"
         where = f"{_count(jobs, 'job')} on {_count(len(nodes), 'node')}"
-        said.append(f"{prefix}{where} until {clock(swim.end)}, {moves}.")
+        said.append(f"{prefix}{where} until {about(swim.end)}, {moves}.")
     return " ".join(said)
 
 

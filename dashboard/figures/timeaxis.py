@@ -24,6 +24,11 @@ def clock(seconds: float) -> str:
     return f"{sign}{minute}:{second:02d}{fraction}"
 
 
+def about(seconds: float) -> str:
+    """The same to the whole second, for sentences."""
+    return clock(float(round(seconds)))
+
+
 def ticks(start: float, end: float, most: int = 9) -> list[float]:
     """At most about `most` round times between start and end."""
     span = max(end - start, 0.1)

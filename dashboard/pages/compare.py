@@ -22,7 +22,14 @@ JOBS = "compare-job-rows"
 PAIR = "compare-pair"
 COLOUR = "compare-colour"
 
-HEADLINES = ("makespan_s", "mean_completion_s", "p95_completion_s", "migrations", "lost_core_s")
+HEADLINES = {
+    "makespan_s": "Makespan",
+    "mean_completion_s": "Mean completion time",
+    "p95_completion_s": "95 % done within",
+    "migrations": "Migrations",
+    "lost_core_s": "Wasted work",
+}
+"""Measures at the top, in this order; all of them are in the table below."""
 JOB_COLUMNS = ("job", "workload", "a_s", "b_s", "difference_s", "percent", "downtime_b_s", "migrations_b", "note")
 CHECKS = {
     "workload": "workload",
@@ -105,7 +112,7 @@ def head(links: Links, state: CompareState, search: str, compared: Mapping[str, 
     a, b = labels(compared)
     swap = changed(search, a=",".join(state.b), b=",".join(state.a))
     exact = [metric for metric in compared.get("metrics") or [] if metric.get("name") in HEADLINES]
-    exact.sort(key=lambda metric: HEADLINES.index(metric["name"]))
+    exact.sort(key=lambda metric: list(HEADLINES).index(metric["name"]))
     return html.Div(
         [
             heading(
@@ -170,27 +177,25 @@ def _validity(compared: Mapping[str, Any]) -> html.Ul:
 
 
 def _headline(metric: Mapping[str, Any]) -> html.Div:
-    unit, difference = metric.get("unit") or "", metric.get("difference")
-    unit = "" if unit == "1" else unit
-    percent, interval = metric.get("percent"), metric.get("ci95")
+    name, unit = str(metric.get("name")), metric.get("unit") or ""
+    difference, percent, interval = metric.get("difference"), metric.get("percent"), metric.get("ci95")
     tone, word = verdict(metric)
-    big = signed(percent, 1, "%") if percent is not None else signed(difference, 1 if unit else 0, unit)
+    digits = 0 if unit == "" and difference == round(difference or 0) else 1
+    absolute = [signed(difference, digits), html.Small(f" {unit}") if unit and difference is not None else None]
+    relative = percent is not None
     return html.Div(
         [
-            html.Div(metric.get("label"), className="headline-name"),
-            html.Div(big, className=f"headline-value tone-{tone}"),
+            html.Div(HEADLINES.get(name) or metric.get("label"), className="headline-name"),
             html.Div(
-                [
-                    html.Span(word, className=f"tone-{tone}"),
-                    f" {signed(difference, 1, unit)}" if percent is not None and difference is not None else "",
-                ],
+                [signed(percent), html.Small(" %")] if relative else absolute, className=f"headline-value tone-{tone}"
+            ),
+            html.Div(
+                [html.Span(word, className=f"tone-{tone}"), f" {signed(difference, 1, unit)}" if relative else None],
                 className="headline-word",
             ),
+            html.Div(f"{number(metric.get('a'))} → {number(metric.get('b'))} {unit}", className="headline-pair"),
             html.Div(
-                f"{quantity(metric.get('a'), unit)} → {quantity(metric.get('b'), unit)}", className="headline-pair"
-            ),
-            html.Div(
-                f"95 % interval {signed(interval[0])} to {signed(interval[1])} {unit}, n = {metric.get('n')}"
+                f"95 % interval {signed(interval[0])} to {signed(interval[1], 1, unit)}, n = {metric.get('n')}"
                 if interval
                 else metric.get("note") or "single run, no interval",
                 className="headline-interval",
@@ -297,14 +302,14 @@ def job_table(compared: Mapping[str, Any]) -> html.Section:
     ]  # fmt: skip
     rows.sort(key=lambda row: (row["difference_s"] is None, row["difference_s"] or 0.0))
     columns = [
-        grid.text_column("job", "Job", minWidth=140, pinned="left"),
-        grid.text_column("workload", "Workload", minWidth=110),
-        grid.number_column("a_s", f"{a} (s)", minWidth=120),
-        grid.number_column("b_s", f"{b} (s)", minWidth=120),
-        grid.number_column("difference_s", "B − A (s)", minWidth=120, cellRenderer="PodshiftSigned"),
-        grid.number_column("percent", "B − A (%)", minWidth=120, cellRenderer="PodshiftSigned"),
-        grid.number_column("migrations_b", "Migrations in B", minWidth=140),
-        grid.number_column("downtime_b_s", "Downtime in B (s)", minWidth=150),
+        grid.text_column("job", "Job", minWidth=120, flex=1.4, pinned="left"),
+        grid.text_column("workload", "Workload", minWidth=105),
+        grid.number_column("a_s", f"A: {a} (s)", minWidth=100),
+        grid.number_column("b_s", f"B: {b} (s)", minWidth=100),
+        grid.number_column("difference_s", "B − A (s)", minWidth=100, cellRenderer="PodshiftSigned"),
+        grid.number_column("percent", "B − A (%)", minWidth=95, cellRenderer="PodshiftSigned"),
+        grid.number_column("migrations_b", "Migrations in B", minWidth=100),
+        grid.number_column("downtime_b_s", "Downtime in B (s)", minWidth=100),
         grid.text_column("note", "Note", minWidth=150),
     ]
     if not any(row["note"] for row in rows):

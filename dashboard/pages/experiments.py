@@ -10,6 +10,7 @@ from dash import dcc, html
 from dashboard import ids
 from dashboard.components import badges, grid
 from dashboard.components.icons import icon
+from dashboard.components.menu import action, menu
 from dashboard.components.states import empty, loading, problem
 from dashboard.formats import MISSING, moment, plural, seconds, signed
 from dashboard.pages.frame import heading, page
@@ -101,21 +102,9 @@ def layout(links: Links, state: Listing, examples: Any) -> list[Any]:
     )
 
 
-def _import_menu() -> dmc.Menu:
-    return dmc.Menu(
-        [
-            dmc.MenuTarget(dmc.Button("Import", variant="default", leftSection=icon("import"), id="import-button")),
-            dmc.MenuDropdown(
-                [
-                    dmc.MenuLabel("What is in the file?"),
-                    *[dmc.MenuItem(words, id={"part": IMPORT, "kind": kind}, n_clicks=0) for kind, words in KINDS],
-                ]
-            ),
-        ],
-        transitionProps={"duration": 0},
-        position="bottom-end",
-        width=340,
-    )
+def _import_menu() -> html.Details:
+    entries = [action(words, {"part": IMPORT, "kind": kind}) for kind, words in KINDS]
+    return menu("import-button", "Import", "import", [("What is in the file?", entries)])
 
 
 def _examples(links: Links, examples: Any) -> Any:
@@ -138,6 +127,7 @@ def _card(links: Links, example: Mapping[str, Any]) -> html.Article:
                 [
                     dmc.Button(
                         "Run",
+                        className="primary-button",
                         id=ids.launch(name),
                         leftSection=icon("play"),
                         n_clicks=0,
@@ -227,13 +217,18 @@ def row(links: Links, item: Mapping[str, Any]) -> dict[str, Any]:
         "status": status,
         "source": badges.SOURCES.get(str(item.get("source")), badges.SOURCES["simulator"])[0],
         "share": round(100 * sum(shares) / len(shares)) if shares and status in badges.ACTIVE else None,
-        "what": " · ".join(
-            [
-                plural(int(item["jobs"]), "job") if item.get("jobs") else "",
-                " / ".join(arms) if len(arms) <= 2 else plural(len(arms), "arm"),
-                plural(len(seeds), "seed") if len(seeds) > 1 else "",
-            ]
-        ).strip(" ·"),
+        "what": {
+            "text": " / ".join(arms) if len(arms) <= 2 else plural(len(arms), "arm"),
+            "change": " · ".join(
+                part
+                for part in (
+                    plural(int(item["jobs"]), "job") if item.get("jobs") else "",
+                    plural(len(seeds), "seed") if len(seeds) > 1 else "",
+                )
+                if part
+            ),
+            "tone": "none",
+        },
         "makespan": _pair(summary, arms, "makespan_s"),
         "completion": _pair(summary, arms, "mean_completion_s"),
         "created": moment(item.get("created_at")),
@@ -277,7 +272,7 @@ def _grid(rows: list[dict[str, Any]]) -> Any:
             "tooltipField": "name",
         },
         {"field": "status", "headerName": "Status", "cellRenderer": "PodshiftStatus", "minWidth": 120},
-        {"field": "what", "headerName": "Jobs and arms", "flex": 1.5, "minWidth": 165, "tooltipField": "what"},
+        {**pair("what", "Arms and jobs"), "flex": 1.4, "minWidth": 150},
         pair("makespan", "Makespan"),
         pair("completion", "Mean completion"),
         {"field": "created", "headerName": "Created", "minWidth": 100, "maxWidth": 170, "sortable": False},

@@ -286,6 +286,7 @@ def _review() -> list[Any]:
                 html.Div(id=FAILURE, role="alert"),
                 dmc.Button(
                     "Launch",
+                    className="primary-button",
                     id=LAUNCH,
                     n_clicks=0,
                     disabled=True,

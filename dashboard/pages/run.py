@@ -8,6 +8,7 @@ from dash import dcc, html
 
 from dashboard.components import badges
 from dashboard.components.icons import icon
+from dashboard.components.menu import download, menu
 from dashboard.components.panel import panel
 from dashboard.components.states import loading
 from dashboard.feed import followed
@@ -125,31 +126,27 @@ def siblings(run: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return others
 
 
-def _export(links: Links, run: Mapping[str, Any]) -> dmc.Menu:
+def _export(links: Links, run: Mapping[str, Any]) -> Any:
     path = links.run(str(run["id"])).removeprefix(links.prefix)
-    entries = [
-        dmc.MenuLabel("Everything"),
-        dmc.MenuItem("Bundle (.zip), opens in another Podshift", href=links.api(f"{path}/bundle"), target="_blank"),
-        dmc.MenuItem("Event log (JSON lines)", href=links.api(f"{path}/log?format=jsonl"), target="_blank"),
-        dmc.MenuLabel("Tables as CSV"),
-        *[
-            dmc.MenuItem(table, href=links.api(f"{path}/tables/{table}?format=csv"), target="_blank")
-            for table in ("jobs", "segments", "migrations", "decisions", "usage")
-        ],
-        dmc.MenuLabel("Tables as JSON"),
-        *[
-            dmc.MenuItem(table, href=links.api(f"{path}/tables/{table}?format=json"), target="_blank")
-            for table in ("jobs", "migrations", "considerations")
-        ],
-    ]
-    return dmc.Menu(
+
+    def tables(form: str, *names: str) -> list[Any]:
+        return [download(name, links.api(f"{path}/tables/{name}?format={form}")) for name in names]
+
+    return menu(
+        "export-button",
+        "Export",
+        "download",
         [
-            dmc.MenuTarget(dmc.Button("Export", variant="default", leftSection=icon("download"), id="export-button")),
-            dmc.MenuDropdown(entries),
+            (
+                "Everything",
+                [
+                    download("Bundle (.zip) for another Podshift", links.api(f"{path}/bundle")),
+                    download("Event log (JSON lines)", links.api(f"{path}/log?format=jsonl")),
+                ],
+            ),
+            ("Tables as CSV", tables("csv", "jobs", "segments", "migrations", "decisions", "usage")),
+            ("Tables as JSON", tables("json", "jobs", "migrations", "considerations")),
         ],
-        transitionProps={"duration": 0},
-        position="bottom-end",
-        width=300,
     )
 
 
@@ -273,7 +270,7 @@ def tiles(run: Mapping[str, Any]) -> html.Dl | None:
         ("Mean completion", seconds(summary.get("mean_completion_s")), "submission to finish, over finished jobs"),
         ("95 % done within", seconds(summary.get("p95_completion_s")), "95th percentile of completion times"),
         ("Migrations", number(summary.get("migrations"), 0), f"{downtime} of downtime in all"),
-        ("Wasted work", MISSING if lost is None else f"{number(lost)} core-s", "CPU time spent on work that was lost"),
+        ("Wasted work", MISSING if lost is None else [number(lost), html.Small(" core-s")], "CPU time spent in vain"),
         ("CPU in use", MISSING if share is None else f"{100 * share:.0f} %", "of the cluster over the makespan"),
     ]  # fmt: skip
     return html.Dl(

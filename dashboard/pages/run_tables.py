@@ -74,21 +74,20 @@ def decisions_tab(
         return [_section("Decisions", _none(state.kind, migration), kinds)]
     if state.kind == "placements":
         columns = [
-            {"field": "time", "headerName": "Time", "minWidth": 80, "maxWidth": 100, "comparator": None},
+            {"field": "time", "headerName": "Time", "minWidth": 80, "maxWidth": 95, "comparator": None},
             grid.text_column("pod", "Pod", minWidth=150),
             grid.text_column("node", "Node", minWidth=130),
-            grid.number_column("feasible", "Nodes that fit", minWidth=120, maxWidth=150),
-            grid.text_column("reason", "Why", flex=4, minWidth=360),
+            grid.number_column("feasible", "Nodes that fit", minWidth=90, maxWidth=110),
+            grid.long_text_column("reason", "Why", flex=4, minWidth=360),
         ]
     else:
         columns = [
-            {"field": "time", "headerName": "Time", "minWidth": 80, "maxWidth": 100},
-            grid.text_column("job", "Job", minWidth=130),
-            grid.text_column("source", "From", minWidth=110),
-            grid.text_column("target", "To", minWidth=110),
-            grid.text_column("verdict", "Verdict", minWidth=210, flex=1.6),
-            grid.number_column("gain", "Gain", minWidth=90, maxWidth=110),
-            grid.text_column("reason", "Why", flex=4, minWidth=360),
+            {"field": "time", "headerName": "Time", "minWidth": 80, "maxWidth": 95},
+            grid.text_column("job", "Job", minWidth=120),
+            grid.text_column("move", "Where to", minWidth=150),
+            grid.long_text_column("verdict", "Verdict", minWidth=150),
+            grid.number_column("gain", "Gain", minWidth=70, maxWidth=90),
+            grid.long_text_column("reason", "Why", flex=4, minWidth=320),
         ]
     for column in columns:
         column.pop("comparator", None)
@@ -139,6 +138,7 @@ def considered(considerations: Columns) -> list[dict[str, Any]]:
     for place, row in enumerate(rows):
         row |= {"id": f"c{row['seq'] if row['seq'] is not None else place}", "time": clock(row["time_s"] or 0.0)}
         row["verdict"] = VERDICTS.get(row["verdict"], row["verdict"])
+        row["move"] = f"{row['source']} → {row['target']}" if row["target"] else row["source"]
         row["target"] = row["target"] or "none"
     return rows
 

@@ -27,7 +27,8 @@ def _with(old: str, new: str) -> str:
 
 
 _BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"{name}: &{name} [{', '.join(['*' + before] * 9)}]\n" for before, name in zip("abcdefghi", "bcdefghij", strict=True)
+    f"{name}: &{name} [{', '.join(['*' + before] * 9)}]\n"
+    for before, name in zip("abcdefghi", "bcdefghij", strict=True)
 )
 _JOBS = "jobs: 7, submissions: {at: [25, 43, 50, 65, 86, 142, 192]}"
 
