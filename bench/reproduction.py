@@ -76,8 +76,9 @@ def specification(work: float, window_s: float, arms: dict[str, dict[str, Any]])
     models = []
     for name in MODELS:
         model = get_model(name)
-        written = model.model_dump(mode="json", exclude_defaults=True) | {"name": name}
-        models.append(written | {"core_s_per_iteration": model.core_s_per_iteration * work})
+        written = model.model_dump(mode="json", exclude_defaults=True)
+        written["curve"] = {"kind": model.curve.kind, **written.get("curve", {})}
+        models.append(written | {"name": name, "core_s_per_iteration": model.core_s_per_iteration * work})
     return parse(
         {
             "name": "reproduction",

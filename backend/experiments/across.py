@@ -57,10 +57,12 @@ def _unknown_nodes(cluster: Mapping[str, Any]) -> Iterator[FieldError]:
         start = used.get(prefix, 0)
         used[prefix] = start + count
         names.update(f"{prefix}-{number}" for number in range(start + 1, start + count + 1))
+    unknown = 0
     for place, entry in enumerate(faults if isinstance(faults, list) else []):
         node = _mapping(entry).get("node")
         if isinstance(node, str) and node not in names:
-            message = f"no node is called '{node[:60]}'{closest(node, names)}"
+            message = f"no node is called '{node[:60]}'{closest(node, names, unknown)}"
+            unknown += 1
             yield FieldError(f"cluster.faults.{place}.node", shorten(node), message, "a node of the cluster")
 
 

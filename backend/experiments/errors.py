@@ -2,11 +2,11 @@
 
 import difflib
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from backend.experiments.limits import MAX_ERRORS, MAX_QUOTED
+from backend.experiments.limits import MAX_ERRORS, MAX_QUOTED, MAX_RESEMBLING
 
 _repr = reprlib.Repr()
 _repr.maxstring = _repr.maxother = MAX_QUOTED
@@ -24,9 +24,15 @@ def shorten(value: Any) -> str:
     return text if len(text) <= MAX_QUOTED else text[: MAX_QUOTED - 3] + "..."
 
 
-def closest(name: object, known: Iterable[str]) -> str:
-    """ "; did you mean 'interval'?" if a known name resembles this one, else nothing."""
-    match = difflib.get_close_matches(str(name)[:100], list(known), n=1, cutoff=0.6)
+def closest(name: object, known: Collection[str], before: int = 0) -> str:
+    """ "; did you mean 'interval'?" if a known name resembles this one, else nothing.
+
+    Nothing as well among more than MAX_RESEMBLING names, and where `before` faults were found before this one: comparing
+    names is slow, and what lies behind the first MAX_ERRORS faults is not shown.
+    """
+    if before >= MAX_ERRORS or len(known) > MAX_RESEMBLING:
+        return ""
+    match = difflib.get_close_matches(str(name)[:100], known, n=1, cutoff=0.6)
     return f"; did you mean '{match[0]}'?" if match else ""
 
 

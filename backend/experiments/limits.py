@@ -28,5 +28,7 @@ MAX_QUOTED = 60
 """Characters of a wrong value that an error message repeats."""
 MAX_EXPLAINED = 1_000
 """Errors put into words for one document; a list of 200,000 wrong times would take seconds."""
+MAX_RESEMBLING = 500
+"""Names among which a misspelt one is looked for; comparing it with these takes about 2 ms."""
 MAX_ERRORS = 100
 """Errors reported for one document; what lies behind is counted only."""

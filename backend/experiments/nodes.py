@@ -114,7 +114,7 @@ class ClusterPart(Parameters):
         until: dict[str, float] = {}
         for place, entry in sorted(enumerate(self.faults), key=lambda item: item[1].at):
             if entry.node not in place_of:
-                message = f"no node is called '{entry.node}'{closest(entry.node, place_of)}"
+                message = f"no node is called '{entry.node}'{closest(entry.node, place_of, len(faults))}"
                 faults.append(fault(message, ("faults", place, "node"), entry.node, some(list(place_of))))
             elif entry.at < until.get(entry.node, 0.0):
                 message = f"'{entry.node}' is still away from its failure before"

@@ -170,9 +170,11 @@ class Workload(Parameters):
     def _job_faults(self) -> Iterator[InitErrorDetails]:
         known = self._known_models()
         places: dict[str, int] = {}
+        unknown = 0
         for place, entry in enumerate(self.entries):
             if entry.model is not None and entry.model not in known:
-                message = f"no model is called '{entry.model}'{closest(entry.model, known)}"
+                message = f"no model is called '{entry.model[:60]}'{closest(entry.model, known, unknown)}"
+                unknown += 1
                 yield fault(message, ("jobs", place, "model"), entry.model, some(list(known), 20))
             if entry.name is None:
                 continue

@@ -17,17 +17,14 @@ def menu(identity: str, text: str, symbol: str, groups: Sequence[tuple[str, Sequ
     return html.Details(
         [
             html.Summary([icon(symbol), text], className="button", id=identity),
-            html.Div(
-                [
-                    html.Div([html.Div(heading, className="menu-heading"), *entries], role="group", className="menu-group",
-                             **{"aria-label": heading})
-                    for heading, entries in groups
-                ],
-                className="menu-entries",
-            ),
+            html.Div([_group(heading, entries) for heading, entries in groups], className="menu-entries"),
         ],
         className="menu",
-    )  # fmt: skip
+    )
+
+
+def _group(heading: str, entries: Sequence[Any]) -> html.Div:
+    return html.Div([html.Div(heading, className="menu-heading"), *entries], role="group", **{"aria-label": heading})
 
 
 def download(text: str, href: str) -> html.A:
