@@ -26,23 +26,25 @@
         return values;
     }
 
-    function settle(graph, change) {
-        const zoomed = Object.keys(change).some((key) => /^[xy]axis\d*\.(range|autorange)/.test(key));
-        if (!zoomed || graph.podshiftSettling) {
-            return;
-        }
+    // Give the time axes the ticks that fit what is in sight: after a zoom, and after new data came while zoomed.
+    function settle(graph) {
+        const meta = graph.layout.meta || {};
         const update = {};
-        for (const name of (graph.layout.meta || {}).times || []) {
+        for (const name of meta.times || []) {
             const axis = graph.layout[name];
-            const values = ticks(axis.range, (graph.layout.meta || {}).ticks || 9);
-            update[name + ".tickvals"] = values;
-            update[name + ".ticktext"] = values.map(clock);
+            const values = ticks(axis.range, meta.ticks || 9);
+            if (JSON.stringify(values) !== JSON.stringify(axis.tickvals)) {
+                update[name + ".tickvals"] = values;
+                update[name + ".ticktext"] = values.map(clock);
+            }
         }
-        graph.podshiftSettling = true;
-        window.Plotly.relayout(graph, update).finally(() => {
-            graph.podshiftSettling = false;
-        });
-        if ((graph.layout.meta || {}).windowed) {
+        if (Object.keys(update).length) {
+            window.Plotly.relayout(graph, update);
+        }
+    }
+
+    function zoomed(graph, change) {
+        if ((graph.layout.meta || {}).windowed && Object.keys(change).some((key) => /^xaxis\.(range|autorange)/.test(key))) {
             podshift.set("window", { data: graph.layout.xaxis.range.slice() });
         }
     }
@@ -52,7 +54,8 @@
             return;
         }
         graph.podshiftFollowed = true;
-        graph.on("plotly_relayout", (change) => settle(graph, change));
+        graph.on("plotly_relayout", (change) => zoomed(graph, change));
+        graph.on("plotly_afterplot", () => settle(graph));
     }
 
     // Graphs come and go with the pages; a pointer over one is early enough to follow it.

@@ -27,7 +27,7 @@ def shorten(value: Any) -> str:
 def closest(name: object, known: Collection[str], before: int = 0) -> str:
     """ "; did you mean 'interval'?" if a known name resembles this one, else nothing.
 
-    Nothing as well among more than MAX_RESEMBLING names, and where `before` faults were found before this one: comparing
+    Nothing as well among more than MAX_RESEMBLING names, and where `before` faults precede this one: comparing
     names is slow, and what lies behind the first MAX_ERRORS faults is not shown.
     """
     if before >= MAX_ERRORS or len(known) > MAX_RESEMBLING:

@@ -129,10 +129,6 @@ class Specification(Parameters):
         """As YAML that parses to an equal specification."""
         return write_yaml(self.to_mapping())
 
-    def command(self) -> str:
-        """The command that runs the same, once `to_yaml` is saved under the name in it."""
-        return f"podshift run {self.name}.yaml"
-
 
 def parse(source: str | bytes | Mapping[str, Any], *, folder: Path | None = None) -> Specification:
     """The specification that a text (YAML or JSON) or a decoded document holds.

@@ -117,15 +117,6 @@ class Submissions(Parameters):
             times.append(start)
         return times
 
-    def last_s(self, jobs: int) -> float:
-        """Second by which about the last of the jobs has arrived, for estimates."""
-        if self.at is not None:
-            return max(self.at)
-        if self.uniform is not None:
-            return self.uniform[1]
-        gap = self.every if self.every is not None else self.poisson.gap_s if self.poisson else 0.0
-        return (self.start or 0.0) + gap * jobs
-
 
 def read_times(path: Path) -> tuple[list[float], str]:
     """The times in a file, and what is wrong with it ("" if nothing).

@@ -275,7 +275,9 @@ def tiles(run: Mapping[str, Any]) -> html.Dl | None:
     ]  # fmt: skip
     return html.Dl(
         [
-            html.Div([html.Dt(name), html.Dd(value), html.Small(hint)], className="tile")
+            html.Div(
+                [html.Dt(name), html.Dd([html.Div(value, className="tile-value"), html.Small(hint)])], className="tile"
+            )
             for name, value, hint in entries
         ],
         className="tiles",

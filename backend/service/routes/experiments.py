@@ -1,8 +1,9 @@
 """Experiments: check, launch, list, stop, note, delete."""
 
+import os
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from backend.experiments.errors import SpecificationError
@@ -10,4 +11,100 @@ from backend.experiments.specification import Specification, parse
 from backend.service import answers, estimates
 from backend.service.audit import note
 from backend.service.context import Here
-from backend.service.problems import Problem
+from backend.service.problems import Problem, field_error
+
+router = APIRouter(prefix="/api/v1/experiments", tags=["experiments"])
+
+MAX_PAGE = 200
+"""Entries of one page of a list; the newest come first."""
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
+Offset = Annotated[int, Query(ge=0, le=10_000_000)]
+ACTIVE = ("queued", "running", "stopping")
+
+
+class Submitted(BaseModel):
+    """A specification, as plain values or as text."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    specification: Any = Field(None, description="as JSON")
+    yaml: str | None = Field(None, description="as YAML or JSON text")
+
+    def read(self) -> Specification:
+        """The specification. Raises Problem (422) with every fault found."""
+        if (self.specification is None) == (self.yaml is None):
+            message = "Send either specification or yaml."
+            raise Problem(422, message, [field_error("specification", None, "is missing or given twice", "one of both")])
+        try:
+            return parse(self.yaml if self.yaml is not None else self.specification)
+        except SpecificationError as error:
+            errors = [found.as_dict() for found in error.errors]
+            count = len(errors) + error.more
+            message = f"The specification has {count} fault{'s' if count > 1 else ''}: {error.errors[0]}."
+            raise Problem(422, message, errors) from None
+
+
+class Launch(Submitted):
+    """A specification to run."""
+
+    idempotency_key: str | None = Field(
+        None, min_length=1, max_length=100, description="the same key again launches nothing new"
+    )
+
+
+class Checked(BaseModel):
+    """What a valid specification comes to."""
+
+    valid: bool = True
+    specification: dict[str, Any] = Field(description="in normal form, defaults left out")
+    yaml: str
+    cli: str = Field(description="the command that does the same")
+    jobs: int = Field(description="jobs of one run")
+    nodes: int
+    runs: int
+    estimate_s: float = Field(description="seconds until all runs have ended, roughly")
+    simulated_s: float = Field(description="simulated seconds of one run, roughly; 0 if not known")
+
+
+class Launched(BaseModel):
+    """An experiment that was stored and queued."""
+
+    id: str
+    runs: list[str]
+
+
+class Change(BaseModel):
+    """What may be changed of an experiment; what is left out stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    note: Annotated[str, Field(max_length=5_000)] | None = None
+    tags: Annotated[list[Annotated[str, Field(min_length=1, max_length=50)]], Field(max_length=20)] | None = None
+    archived: bool | None = None
+
+
+@router.post("/validate")
+def validate(submitted: Submitted) -> Checked:
+    """Check a specification; nothing is stored."""
+    specification = submitted.read()
+    return Checked(
+        specification=specification.to_mapping(),
+        yaml=specification.to_yaml(),
+        cli=f"podshift run {specification.name}.yaml",
+        jobs=specification.job_count,
+        nodes=specification.node_count,
+        runs=specification.run_count,
+        estimate_s=estimates.wall_clock_s(specification, os.cpu_count() or 1),
+        simulated_s=estimates.simulated_s(specification),
+    )
+
+
+@router.post("", status_code=202)
+def launch(body: Launch, request: Request, service: Here) -> Launched:
+    """Store an experiment and queue its runs."""
+    specification = body.read()
+    experiment, new = service.launches.launch(specification, body.idempotency_key)
+    runs = [run.id for run in answers.runs_of(service.store, experiment)]
+    if new:
+        note(service, request, "launch", experiment, name=specification.name, runs=len(runs))
+    return Launched(id=experiment, runs=runs)

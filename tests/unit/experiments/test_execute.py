@@ -197,7 +197,7 @@ def test_progress_grows_to_the_whole() -> None:
 def test_progress_counts_the_work_done_and_not_only_ended_jobs() -> None:
     """One job: its progress would be 0 until its end if jobs were counted."""
     reports: list[Progress] = []
-    workload = {"models": ["vae"], "jobs": 1, "submissions": {"at": [0]}}
+    workload = {"jobs": [{"model": "vae", "iterations": 2000, "at": 0}]}
     execute(specify(workload=workload), progress=reports.append, clock=Clock(step=1.0))
     within = [report for report in reports if report.jobs_done == 0 and report.fraction > 0]
     assert within

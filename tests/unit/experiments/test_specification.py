@@ -307,6 +307,27 @@ def test_thousands_of_faults_are_cut_and_counted() -> None:
     assert "and 2900 more" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [
+            ("cluster.nodes", [{"name": f"n{place}", "cpu": 1, "memory": "1Gi"} for place in range(20_000)]),
+            ("cluster.faults", [{"node": f"m{place}", "at": 1} for place in range(10_000)]),
+        ],
+        [("workload.jobs", [{"model": "lennet"}] * 30_000)],
+        [("workload.submissions.at", [-1] * 100_000)],
+        [("arms", [{"name": "a", "scheduler": "defualt"}] * 10_000)],
+        [(f"key-{place}", 1) for place in range(30_000)],
+    ],
+    ids=["unknown nodes", "unknown models", "wrong times", "wrong arms", "unknown names"],
+)
+def test_masses_of_faults_are_refused_in_seconds(changes: list[tuple[str, Any]]) -> None:
+    document = changed(*changes)
+    began = time.perf_counter()
+    assert len(errors_of(document)) == 100
+    assert time.perf_counter() - began < 5
+
+
 def test_an_error_says_field_value_and_what_is_allowed() -> None:
     (error,) = errors_of(changed(("cluster.nodes.count", -3)))
     assert error.as_dict() == {
@@ -532,7 +553,3 @@ def test_the_schema_for_forms_knows_the_short_forms() -> None:
     schema = json_schema()
     assert {"both", "scheduler", "migration", "arms"} <= schema["properties"].keys()
     assert "arms" not in schema["required"]
-
-
-def test_the_command_names_the_file() -> None:
-    assert parse(EXAMPLE).command() == "podshift run seven-jobs.yaml"

@@ -1,0 +1,103 @@
+"""The catalogue in SQL, portable between SQLite and PostgreSQL: texts, whole numbers, JSON as text."""
+
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Engine,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    create_engine,
+    event,
+)
+
+BUSY_S = 30
+"""How long a writer waits for another: transactions are short, so this is only ever reached by a stuck process."""
+
+metadata = MetaData()
+
+experiments = Table(
+    "experiments",
+    metadata,
+    Column("id", String(200), primary_key=True),
+    Column("number", Integer, nullable=False),  # order of creation: two may share a wall-clock time
+    Column("name", String(200), nullable=False),
+    Column("specification", Text),
+    Column("source", String(20), nullable=False),
+    Column("created_at", String(40), nullable=False),
+    Column("note", Text, nullable=False),
+    Column("tags", Text, nullable=False),
+    Column("archived", Boolean, nullable=False),
+    Column("deleted_at", String(40)),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", String(200), primary_key=True),
+    Column("experiment", ForeignKey("experiments.id", ondelete="CASCADE"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("arm", String(100), nullable=False),
+    Column("seed", Integer, nullable=False),
+    Column("status", String(20), nullable=False),
+    Column("source", String(20), nullable=False),
+    Column("created_at", String(40), nullable=False),
+    Column("started_at", String(40)),
+    Column("ended_at", String(40)),
+    Column("progress", Text),
+    Column("error", Text),
+    Column("summary", Text),
+    Column("log_sha256", String(64)),
+    Column("pid", Integer),
+    Column("process_started", String(40)),
+    Index("runs_of_experiment", "experiment"),
+    Index("runs_by_status", "status"),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=True),
+    Column("at", String(40), nullable=False),
+    Column("actor", String(200), nullable=False),
+    Column("address", String(100), nullable=False),
+    Column("action", String(100), nullable=False),
+    Column("target", Text, nullable=False),
+    Column("parameters", Text, nullable=False),
+    Column("result", Text, nullable=False),
+    Column("request", String(100), nullable=False),
+)
+
+
+def connect(home: Path, url: str | None) -> Engine:
+    """The engine of the catalogue, its tables made if they are not there."""
+    target = url or f"sqlite:///{home / 'podshift.db'}"
+    engine = create_engine(target, connect_args={"timeout": BUSY_S} if target.startswith("sqlite") else {})
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    metadata.create_all(engine)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _: Any) -> None:
+    # The driver's own transactions begin too late (at the first write); _begin_sqlite begins them.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode=WAL")
+    cursor.execute("PRAGMA synchronous=NORMAL")
+    cursor.execute("PRAGMA foreign_keys=ON")
+    cursor.execute(f"PRAGMA busy_timeout={BUSY_S * 1000}")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Any) -> None:
+    # IMMEDIATE: a transaction that reads and then writes would fail, not wait, if another wrote in between.
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if not connection.get_execution_options().get("reads") else "BEGIN")
