@@ -5,8 +5,8 @@ after another. With `pin_initial_placement` the later arms of a seed wait until 
 jobs where that arm put them. A worker that dies takes only its own run with it: that run is marked failed, with what
 was recorded, and the slot starts another worker.
 
-What a dead runner left queued or running is marked interrupted, with its events, when a service starts
-(`Store.recover`). It is not run again by itself: a run that brings the machine down must not do so at every start.
+What a dead process left queued or running is marked interrupted, with its events (`recover`). It is not run again by
+itself: a run that brings the machine down must not do so at every start.
 """
 
 import logging
@@ -17,14 +17,39 @@ from dataclasses import dataclass
 
 from backend.experiments.specification import Specification
 from backend.experiments.worker import Result, Task, WorkerDiedError, WorkerProcess, conclude
+from backend.store.rows import RunStatus
 from backend.store.store import Store
 
 IDLE_S = 60.0
 """A worker without work is kept this long: the next run starts without the second that a new process takes."""
 CLOSE_S = 15.0
 """What a run gets to end itself when the runner is closed, before its process is killed."""
+_UNBEGUN = "It was stopped before it began."
 
 _logger = logging.getLogger(__name__)
+
+
+def create(store: Store, specification: Specification, *, note: str = "") -> str:
+    """Store an experiment and its runs, all queued; its id. A Runner of this process has to be given it."""
+    experiment = store.create_experiment(specification.name, specification.to_mapping(), note=note)
+    for seed in specification.seeds:
+        for arm in specification.arms:
+            store.create_run(experiment, arm.name, seed)
+    return experiment
+
+
+def recover(store: Store) -> list[str]:
+    """Mark what processes that are gone have left behind: stopped if that was asked for, else interrupted."""
+    left = store.abandoned()
+    for run in left:
+        stopping = store.run(run).status == "stopping"
+        conclude(
+            store,
+            run,
+            "stopped" if stopping else "interrupted",
+            "The process that executed it ended before the run did.",
+        )
+    return left
 
 
 @dataclass(frozen=True)
@@ -52,16 +77,15 @@ class Runner:
 
     def submit(self, experiment: str, specification: Specification) -> None:
         """Queue all runs of an experiment that are stored as queued."""
+        pinned = specification.pin_initial_placement
         first_arm = specification.arms[0].name
-        runs = [row for row in self._store.runs(experiment=experiment) if row.status == "queued"]
+        runs = [row for row in self._store.runs(experiment)[0] if row.status == "queued"]
         leaders = {row.seed: row.id for row in runs if row.arm == first_arm}
         entries = [
             _Entry(
                 run=row.id,
                 experiment=experiment,
-                leader=leaders.get(row.seed)
-                if specification.pin_initial_placement and row.arm != first_arm
-                else None,
+                leader=leaders.get(row.seed) if pinned and row.arm != first_arm else None,
             )
             for row in runs
         ]
@@ -80,15 +104,16 @@ class Runner:
         with self._changed:
             queued = [entry for entry in self._queue if entry.run == run]
             for entry in queued:
-                self._drop(entry, "stopped", "It was stopped before it began.")
-        if not queued:
-            self._store.request_stop(run)
+                self._drop(entry, "stopped", _UNBEGUN)
+        if not queued and not self._store.request_stop(run) and self._store.run(run).status == "queued":
+            # Of another process; it finds the run ended when it comes to it.
+            conclude(self._store, run, "stopped", _UNBEGUN)
 
     def stop_experiment(self, experiment: str) -> None:
         """Stop all runs of an experiment."""
         with self._changed:
             for entry in [entry for entry in self._queue if entry.experiment == experiment]:
-                self._drop(entry, "stopped", "It was stopped before it began.")
+                self._drop(entry, "stopped", _UNBEGUN)
             running = [run for run, (entry, _) in self._running.items() if entry.experiment == experiment]
         for run in running:
             self._store.request_stop(run)
@@ -182,7 +207,7 @@ class Runner:
             self._leaders.pop(entry.leader, None)
         self._changed.notify_all()
 
-    def _drop(self, entry: _Entry, status: str, reason: str) -> None:
+    def _drop(self, entry: _Entry, status: RunStatus, reason: str) -> None:
         self._queue.remove(entry)
         conclude(self._store, entry.run, status, reason)
         self._settle(entry, Result(status))

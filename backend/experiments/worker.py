@@ -4,28 +4,29 @@ Each run's log and rows are written by the process that executes it; the runner 
 runner is gone ends at once: nobody could stop it any more, and the next runner must find its runs free.
 """
 
+import logging
 import multiprocessing
 import os
 import signal
 import threading
-import time
-import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import FrameType
 
-from backend.experiments.execute import run_arm
+from backend.experiments.execute import Progress, run_arm
 from backend.experiments.specification import parse
 from backend.folds.summary import summarise
 from backend.folds.tables import Fold
 from backend.model.events import Event
-from backend.store.store import LogWriter, Store
+from backend.store.errors import FinishedError, StoreError
+from backend.store.files import remove_leftovers
+from backend.store.logs import LogWriter
+from backend.store.rows import OPEN, RunProgress, RunStatus
+from backend.store.store import Store
 
-PROGRESS_S = 0.5
-"""Wall-clock seconds between two writes of a run's progress; this is also when its events become visible to readers."""
-STOP_S = 0.1
-"""Wall-clock seconds between two looks at whether the run is to stop."""
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Task:
 class Result:
     """How a run ended."""
 
-    status: str
+    status: RunStatus
     placements: dict[str, str] = field(default_factory=dict)
     """Job -> first node."""
 
@@ -98,3 +99,114 @@ class WorkerProcess:
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
+
+
+def work(home: Path, url: str | None, connection: Connection) -> None:
+    """The main function of a worker process: tasks in, results out, until the runner closes the connection."""
+    interrupted = threading.Event()
+
+    def interrupt(_signum: int, _frame: FrameType | None) -> None:
+        interrupted.set()
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the runner says what it means
+    signal.signal(signal.SIGTERM, interrupt)
+    threading.Thread(target=_end_with_parent, name="podshift-parent", daemon=True).start()
+    store = Store(home, url)
+    while True:
+        try:
+            task = connection.recv()
+        except EOFError:
+            return
+        connection.send(execute(store, task, interrupted.is_set))
+
+
+def execute(store: Store, task: Task, interrupted: Callable[[], bool] = lambda: False) -> Result:
+    """Execute a run to its end, to a stop that the store asks for, or to an error, and write what came of it."""
+    try:
+        # Until a worker's runner is gone the run is taken care of: its runner concludes it if the worker dies.
+        store.begin_run(task.run, os.getppid())
+    except FinishedError:
+        return Result(store.run(task.run).status)
+    try:
+        return _execute(store, task, interrupted)
+    except Exception as fault:
+        _logger.exception("run %s failed", task.run)
+        return conclude(store, task.run, "failed", f"{type(fault).__name__}: {fault}")
+
+
+def _execute(store: Store, task: Task, interrupted: Callable[[], bool]) -> Result:
+    row = store.run(task.run)
+    stored = store.experiment(row.experiment)
+    if stored.specification is None:
+        raise StoreError(f"experiment '{stored.id}' has no specification, so it cannot be run")
+    specification = parse(stored.specification)
+    log = _FoldedLog(store.log_writer(task.run))
+
+    def progress(reached: Progress) -> None:
+        log.writer.flush()
+        store.set_progress(
+            task.run,
+            RunProgress(
+                time_s=reached.time_s,
+                jobs_done=reached.jobs_done,
+                jobs=reached.jobs,
+                fraction=reached.fraction,
+                eta_s=reached.eta_s,
+                events=reached.events,
+            ),
+        )
+
+    outcome = run_arm(
+        specification,
+        row.arm,
+        row.seed,
+        log,
+        pinned=task.pinned,
+        progress=progress,
+        should_stop=lambda: interrupted() or store.stop_requested(task.run),
+    )
+    status: RunStatus = outcome.status
+    error = None
+    if status == "stopped" and interrupted():
+        status, error = "interrupted", "The service ended before the run did."
+    tables = log.fold.tables()
+    store.finish_run(task.run, status, summarise(tables), tables, log_sha256=log.writer.close(), error=error)
+    return Result(status, outcome.placements)
+
+
+class _FoldedLog:
+    """A log that is folded while it is written."""
+
+    def __init__(self, writer: LogWriter) -> None:
+        self.writer = writer
+        self.fold = Fold()
+
+    def append(self, event: Event) -> None:
+        self.writer.append(event)
+        self.fold.add(event)
+
+
+def conclude(store: Store, run: str, status: RunStatus, error: str) -> Result:
+    """End a run that nobody executes any more, with tables and summary of what its log holds."""
+    if store.run(run).status not in OPEN:
+        return Result(store.run(run).status)
+    remove_leftovers(store.folder(run))
+    fold = Fold()
+    try:
+        for event in store.read_log(run):
+            fold.add(event)
+    except (StoreError, OSError) as broken:
+        error = f"{error} Its log is broken: {broken}"
+    tables = fold.tables()
+    try:
+        store.finish_run(run, status, summarise(tables), tables, error=error)
+    except FinishedError:
+        return Result(store.run(run).status)
+    return Result(status)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

@@ -267,7 +267,7 @@ class Catalogue:
                 raise FinishedError(f"run '{run}' was neither interrupted nor failed; only such a run is run again")
 
     def abandoned(self) -> list[str]:
-        """Open runs whose process is gone: the worker that executes them, or for queued ones the process that made them."""
+        """Open runs whose process is gone: the worker of a running one, the maker of a queued one."""
         with self._read() as connection:
             rows = connection.execute(
                 select(runs.c.id, runs.c.pid, runs.c.process_started).where(runs.c.status.in_(OPEN))

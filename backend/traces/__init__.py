@@ -1,0 +1,1 @@
+"""Readers and writers of files that other tools leave; every import becomes an ordinary event log."""

@@ -1,0 +1,70 @@
+"""A table of completion times of two arms: job, default seconds, migrated seconds (specon-procon.md section 2.3).
+
+The table says nothing of submissions, nodes or moves: both runs submit every job at 0 and end it after its completion
+time, and have no nodes.
+"""
+
+import math
+
+from backend.model import events as ev
+from backend.model.objects import Job
+from backend.traces.errors import TraceError
+from backend.traces.tables import csv_rows
+
+ARMS = ("default", "migrated")
+DEFAULT_NAMES = ("default", "default_s", "default seconds", "ns", "ns_s")
+MIGRATED_NAMES = ("migrated", "migrated_s", "migrated seconds", "specon", "specon_s")
+
+
+def read(content: bytes, name: str = "completion table") -> list[tuple[str, float, float]]:
+    """Job, default seconds, migrated seconds. Raises TraceError."""
+    rows = csv_rows(content, name)
+    _, header = next(rows, (1, []))
+    columns = [cell.lower() for cell in header]
+    default = next((columns.index(one) for one in DEFAULT_NAMES if one in columns), None)
+    migrated = next((columns.index(one) for one in MIGRATED_NAMES if one in columns), None)
+    if "job" not in columns or default is None or migrated is None:
+        raise TraceError(name, 1, "the first line must be job,default_s,migrated_s (or job,NS_s,SpeCon_s)")
+    found: list[tuple[str, float, float]] = []
+    seen: dict[str, int] = {}
+    for line, cells in rows:
+        if len(cells) < len(columns):
+            raise TraceError(name, line, f"has {len(cells)} cells, the first line has {len(columns)}")
+        job = cells[columns.index("job")]
+        job = f"job{job}" if job.isdecimal() else job
+        if not job:
+            raise TraceError(name, line, "must name a job")
+        if job in seen:
+            raise TraceError(name, line, f"'{job[:60]}' is there already, in line {seen[job]}")
+        seen[job] = line
+        found.append((job, _seconds(cells[default], name, line), _seconds(cells[migrated], name, line)))
+    if not found:
+        raise TraceError(name, None, "holds no job")
+    return found
+
+
+def _seconds(text: str, name: str, line: int) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not (math.isfinite(seconds) and seconds > 0):
+        raise TraceError(name, line, f"{text[:40]!r} is no completion time in seconds")
+    return seconds
+
+
+def to_events(
+    rows: list[tuple[str, float, float]],
+    arm: str,
+    *,
+    run: str = "completion-table",
+    experiment: str = "completion-table",
+) -> list[ev.Event]:
+    """The log of one arm, `default` or `migrated`."""
+    column = 1 + ARMS.index(arm)
+    log: list[ev.Event] = [ev.RunStarted(0.0, run, experiment, arm, 0)]
+    log += [ev.JobSubmitted(0.0, Job(row[0], "unknown")) for row in rows]
+    ends = sorted((float(row[column]), place) for place, row in enumerate(rows))
+    log += [ev.JobFinished(time, rows[place][0]) for time, place in ends]
+    log.append(ev.RunEnded(ends[-1][0]))
+    return log
