@@ -208,9 +208,9 @@ def _head(default: Any, base: list[Result], tried: list[Any], window: float, wor
         "",
         f"## The default arm, calibrated ({len(SEEDS)} seeds)",
         "",
-        f"{JOBS} jobs of {len(MODELS)} models on {NODES} nodes with 16 cores. Two numbers were fitted to the default arm",
-        f"alone: the work of all models (times {work:.3f}) and the window in which jobs are submitted ({window:.0f} s,",
-        f"chosen from {', '.join(f'{w:.0f}' for w in WINDOWS)} s by the longest job). No arm with migration took part.",
+        f"{JOBS} jobs of {len(MODELS)} models on {NODES} nodes with 16 cores. Two numbers were fitted to the default",
+        f"arm alone: the work of all models (times {work:.3f}) and the window in which jobs are submitted",
+        f"({window:.0f} s, chosen from {', '.join(f'{w:.0f}' for w in WINDOWS)} s by the longest job). No arm with migration took part.",
         "",
         "| completion time | published (s) | simulated, mean over seeds (s) | deviation |",
         "|---|---:|---:|---:|",
@@ -235,20 +235,22 @@ def _arms(default: Any, specon: Any, pairs: dict[str, list[tuple[Result, Result]
         "|---|---:|" + "---:|" * len(pairs),
     ]
     for name, change in MEASURES.items():
-        cells = []
-        for results in pairs.values():
-            cells.append(interval([change(np.array(a.completion_s), np.array(b.completion_s)) for a, b in results]))
+        cells = [
+            interval([change(np.array(a.completion_s), np.array(b.completion_s)) for a, b in results])
+            for results in pairs.values()
+        ]
         lines.append(f"| {name} | {100 * change(default, specon):+.1f} | " + " | ".join(cells) + " |")
     makespans = [interval([b.makespan_s / a.makespan_s - 1 for a, b in results]) for results in pairs.values()]
     lines.append("| makespan | not in the figure | " + " | ".join(makespans) + " |")
-    faster = [
-        f"{np.mean([sum(y < x - 1e-3 for x, y in zip(a.completion_s, b.completion_s, strict=True)) for a, b in results]):.1f}"
-        for results in pairs.values()
-    ]
+    faster = [f"{np.mean([_faster(a, b) for a, b in results]):.1f}" for results in pairs.values()]
     lines.append(f"| jobs faster (of {JOBS}) | {int((specon < default).sum())} | " + " | ".join(faster) + " |")
     moved = [f"{np.mean([b.migrations for _, b in results]):.1f}" for results in pairs.values()]
     lines.append("| migrations | not in the figure | " + " | ".join(moved) + " |")
     return [*lines, "", *_verdict(default, specon, pairs["migrated"]), ""]
+
+
+def _faster(a: Result, b: Result) -> int:
+    return sum(y < x - 1e-3 for x, y in zip(a.completion_s, b.completion_s, strict=True))
 
 
 def _verdict(default: Any, specon: Any, results: list[tuple[Result, Result]]) -> list[str]:
@@ -282,10 +284,10 @@ def _sweep(pool: ProcessPoolExecutor, work: float, window: float) -> list[str]:
     lines = [
         "## Sweep of alpha, interval and round",
         "",
-        "SpeCon otherwise at its defaults; change against the default arm in percent, mean over "
+        "SpeCon otherwise at its defaults, interval and round in seconds; change against the default arm in percent, mean over "
         f"{len(SEEDS)} seeds with the 95 % interval.",
         "",
-        "| alpha | interval (s) | round (s) | mean | median | p90 | longest | makespan | faster | slower | migrations |",
+        "| alpha | interval | round | mean | median | p90 | longest | makespan | faster | slower | migrations |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     grid = [

@@ -25,6 +25,11 @@ def graph(view: str) -> dict[str, str]:
     return {"part": "graph", "view": view}
 
 
+def figure(view: str) -> dict[str, str]:
+    """What stands around the graph and names it."""
+    return {"part": "figure", "view": view}
+
+
 def summary(view: str) -> dict[str, str]:
     """Its sentence."""
     return {"part": "summary", "view": view}

@@ -91,7 +91,7 @@ def layout(links: Links) -> dmc.MantineProvider:
                     dmc.AppShellMain(
                         [
                             html.Div("", id=ids.BANNER, role="status", className="banner", hidden=True),
-                            html.Main(html.Div(id=ids.PAGE, className="page"), id="main", tabIndex="-1"),
+                            html.Div(html.Div(id=ids.PAGE, className="page"), id="main", tabIndex="-1"),
                             html.Div("", id=ids.TOAST, role="alert", className="toast", hidden=True),
                         ]
                     ),

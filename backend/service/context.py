@@ -1,4 +1,4 @@
-"""What all routes share: the store, the runner, the folds of growing runs and the revisions. One per app, no globals."""
+"""What all routes share: the store, the runner and the revisions. One per app, no globals."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, cast
@@ -6,7 +6,6 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from backend.experiments.runner import Runner
-from backend.service.growing import GrowingTables
 from backend.service.launches import Launches
 from backend.service.revisions import Revisions
 from backend.store.store import Store
@@ -18,9 +17,14 @@ class Service:
 
     store: Store
     runner: Runner
-    growing: GrowingTables
     launches: Launches
     revisions: Revisions = field(default_factory=Revisions)
+
+    def revision(self, run: str) -> int:
+        """The revision of a run: rises with its status, its progress and its log. Raises UnknownError."""
+        row = self.store.run(run)
+        state = (row.status, row.progress, row.ended_at, row.error)
+        return self.revisions.of(run, state)
 
 
 def _service(request: Request) -> Service:

@@ -16,8 +16,8 @@ from backend.model import events as ev
 from backend.store.errors import FinishedError, StoreError
 from backend.store.files import TEMPORARY, write_whole
 
-PART_EVENTS = 50_000
-"""Events after which a part is written even if nobody asks for a flush: some 10 MB of memory."""
+PART_EVENTS = 10_000
+"""Events after which a part is written even if nobody asks for a flush; a report of 5,000 jobs is one event."""
 SCHEMA = pa.schema(
     [
         ("seq", pa.int64()),

@@ -7,10 +7,11 @@ from dash import ClientsideFunction, Dash, Input, Output, State
 
 from dashboard import form, ids, urlstate
 from dashboard.components.states import problem
+from dashboard.feed import followed
 from dashboard.pages import compare, experiments, missing, new, run
 from dashboard.pages import help as help_page
 from dashboard.pages.frame import heading, page
-from dashboard.source import Problem, Source
+from dashboard.source import Problem, Source, etag
 from dashboard.urlstate import Links
 
 
@@ -82,12 +83,23 @@ def _run(source: Source, links: Links, name: str, search: str) -> list[Any]:
 
 def _compare(source: Source, links: Links, search: str) -> list[Any]:
     state = urlstate.compare_state(search)
-    first = source.run(state.a[0]) if state.a and state.b else None
-    if isinstance(first, Problem) and first.status != 404:
-        return _failed("Compare", first, links)
-    row = first if isinstance(first, dict) else {}
-    title = f"Compare {row.get('experiment') or ''}".strip()
-    return compare.layout(links, state, search, str(row.get("source") or "simulator"), title)
+    names = (*state.a, *state.b) if state.a and state.b else ()
+    rows: list[dict[str, Any]] = []
+    for name in names:
+        found = source.run(name)
+        if isinstance(found, Problem):
+            return missing.run_missing(links, name) if found.status == 404 else _failed("Compare", found, links)
+        rows.append(found)
+    experiments_named = dict.fromkeys(str(row.get("experiment")) for row in rows)
+    sources = {str(row.get("source") or "simulator") for row in rows}
+    return compare.layout(
+        links,
+        state,
+        search,
+        source="import" if sources == {"import"} else "simulator",
+        title=" ".join(["Compare", *experiments_named]),
+        seen=etag(followed(rows)),
+    )
 
 
 def _new(source: Source, links: Links, search: str) -> list[Any]:

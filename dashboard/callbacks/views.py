@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dash import Dash, Input, Output, State
+from dash import ALL, Dash, Input, Output, State, no_update, set_props
 from dash.exceptions import PreventUpdate
 
 from dashboard import ids
-from dashboard.components.panel import content
+from dashboard.components.panel import content, figure_props, graph_props, said
 from dashboard.figures.view import View
 from dashboard.source import Problem
 
@@ -26,10 +26,17 @@ def register(app: Dash, view: str, title: str, build: Build, *extra: Input, stat
         Input(ids.REVISION, "data"),
         Input(ids.THEME, "data"),
         Input(ids.as_table(view), "checked"),
+        State({"part": "graph", "view": ALL}, "id"),
         *extra,
         *states,
     )
-    def fill(_: Any, theme: str | None, as_table: bool | None, *values: Any) -> tuple[Any, Any]:
+    def fill(_: Any, theme: str | None, as_table: bool | None, graphs: list[Any], *values: Any) -> tuple[Any, Any]:
         if theme is None:  # the browser has not said yet; it does so at once, and one drawing is enough
             raise PreventUpdate
-        return content(view, title, build(theme, *values), as_table)
+        built = build(theme, *values)
+        if ids.graph(view) in graphs and isinstance(built, View) and built.figure and not as_table:
+            # The graph itself stays: a new one in its place would forget zoom, hidden legend items and hover.
+            set_props(ids.graph(view), graph_props(built))
+            set_props(ids.figure(view), figure_props(title, built))
+            return said(built), no_update
+        return content(view, title, built, as_table)

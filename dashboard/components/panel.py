@@ -58,21 +58,34 @@ def content(view: str, title: str, built: View | Problem, as_table: bool | None)
         return "", problem(built)
     if built.figure is None:
         return "", empty("Nothing to draw", built.summary, symbol="chart")
-    said = [built.summary, html.Span(built.note, className="panel-note") if built.note else None]
     if as_table:
-        return said, data_table(built, title)
-    return said, html.Div(
-        dcc.Graph(
-            id=ids.graph(view),
-            figure=built.figure,
-            config=CONFIG,
-            responsive=True,
-            style={"height": built.figure["layout"]["height"]},
-        ),
+        return said(built), data_table(built, title)
+    graph = dcc.Graph(id=ids.graph(view), config=CONFIG, responsive=True, **graph_props(built))
+    wrapper = html.Div(
+        graph,
+        id=ids.figure(view),
         role="img",
         className="figure",
-        **{"aria-label": f"{title}. {built.summary} Use “View as table” for the values.", "data-state": "ready"},
+        **{"data-state": "ready"},
+        **figure_props(title, built),
     )
+    return said(built), wrapper
+
+
+def said(built: View) -> list[Any]:
+    """The sentence under the title."""
+    return [built.summary, html.Span(built.note, className="panel-note") if built.note else None]
+
+
+def graph_props(built: View) -> dict[str, Any]:
+    """What changes of a graph when its data do."""
+    figure = built.figure or {}
+    return {"figure": figure, "style": {"height": figure["layout"]["height"]}}
+
+
+def figure_props(title: str, built: View) -> dict[str, Any]:
+    """What a screen reader hears of a graph."""
+    return {"aria-label": f"{title}. {built.summary} Use “View as table” for the values."}
 
 
 def data_table(built: View, title: str) -> html.Div:

@@ -40,7 +40,7 @@ CHECKS = {
 
 
 def layout(
-    links: Links, state: CompareState, search: str, source: str = "simulator", title: str = "Compare"
+    links: Links, state: CompareState, search: str, *, source: str = "simulator", title: str = "Compare", seen: str = ""
 ) -> list[Any]:
     """The page; everything in it is filled by callbacks."""
     if not state.a or not state.b:
@@ -65,7 +65,8 @@ def layout(
         title=title,
         source=source,
         watch=links.feed("runs", ids=",".join((*state.a, *state.b))),
-        every=1.5,
+        every=4.0,
+        seen=seen,
         notices=state.notices,
     )
 

@@ -12,6 +12,7 @@ from backend.service import answers, estimates
 from backend.service.audit import note
 from backend.service.context import Here
 from backend.service.problems import Problem, field_error
+from backend.store.rows import RunStatus
 
 router = APIRouter(prefix="/api/v1/experiments", tags=["experiments"])
 
@@ -19,7 +20,6 @@ MAX_PAGE = 200
 """Entries of one page of a list; the newest come first."""
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 Offset = Annotated[int, Query(ge=0, le=10_000_000)]
-ACTIVE = ("queued", "running", "stopping")
 
 
 class Submitted(BaseModel):
@@ -73,6 +73,13 @@ class Launched(BaseModel):
     runs: list[str]
 
 
+class Experiments(BaseModel):
+    """One page of experiments."""
+
+    items: list[answers.Experiment]
+    total: int = Field(description="how many there are on all pages")
+
+
 class Change(BaseModel):
     """What may be changed of an experiment; what is left out stays."""
 
@@ -104,7 +111,64 @@ def launch(body: Launch, request: Request, service: Here) -> Launched:
     """Store an experiment and queue its runs."""
     specification = body.read()
     experiment, new = service.launches.launch(specification, body.idempotency_key)
-    runs = [run.id for run in answers.runs_of(service.store, experiment)]
+    runs = [run.id for run in service.store.runs(experiment)[0]]
     if new:
         note(service, request, "launch", experiment, name=specification.name, runs=len(runs))
     return Launched(id=experiment, runs=runs)
+
+
+@router.get("")
+def experiments(
+    service: Here,
+    q: Annotated[str | None, Query(max_length=200, description="text in id, name or note")] = None,
+    status: Annotated[RunStatus | None, Query(description="that a run of it has")] = None,
+    tag: Annotated[str | None, Query(max_length=50)] = None,
+    archived: bool = False,
+    limit: Limit = 50,
+    offset: Offset = 0,
+) -> Experiments:
+    """Experiments, newest first."""
+    rows, total = service.store.experiments(q, status, tag=tag, archived=archived, limit=limit, offset=offset)
+    return Experiments(items=[answers.experiment(service.store, row) for row in rows], total=total)
+
+
+@router.get("/{experiment}")
+def one_experiment(experiment: str, service: Here) -> answers.Experiment:
+    """One experiment, with its specification."""
+    return answers.experiment(service.store, service.store.experiment(experiment), whole=True)
+
+
+@router.post("/{experiment}/stop", status_code=202)
+def stop(experiment: str, request: Request, service: Here) -> answers.Experiment:
+    """Stop all runs that have not ended; what they recorded is kept. A second stop changes nothing."""
+    row = service.store.experiment(experiment)
+    waiting = [run.id for run in service.store.runs(experiment)[0] if run.status in ("queued", "running")]
+    for run in reversed(waiting):  # the last first: what waits must not begin while the first ones are stopped
+        service.runner.stop(run)
+    if waiting:
+        note(service, request, "stop", experiment, runs=len(waiting))
+    return answers.experiment(service.store, row)
+
+
+@router.patch("/{experiment}")
+def change(experiment: str, body: Change, request: Request, service: Here) -> answers.Experiment:
+    """Change note, tags or whether it is archived."""
+    service.store.update_experiment(experiment, note=body.note, tags=body.tags, archived=body.archived)
+    note(service, request, "change", experiment, **body.model_dump(exclude_none=True))
+    return answers.experiment(service.store, service.store.experiment(experiment), whole=True)
+
+
+@router.delete("/{experiment}", status_code=204)
+def delete(experiment: str, request: Request, service: Here) -> Response:
+    """Delete an experiment whose runs have all ended; `undelete` brings it back until it is purged."""
+    service.store.delete_experiment(experiment)
+    note(service, request, "delete", experiment)
+    return Response(status_code=204)
+
+
+@router.post("/{experiment}/undelete")
+def undelete(experiment: str, request: Request, service: Here) -> answers.Experiment:
+    """Bring a deleted experiment back."""
+    service.store.undelete_experiment(experiment)
+    note(service, request, "undelete", experiment)
+    return answers.experiment(service.store, service.store.experiment(experiment))
