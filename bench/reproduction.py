@@ -210,7 +210,8 @@ def _head(default: Any, base: list[Result], tried: list[Any], window: float, wor
         "",
         f"{JOBS} jobs of {len(MODELS)} models on {NODES} nodes with 16 cores. Two numbers were fitted to the default",
         f"arm alone: the work of all models (times {work:.3f}) and the window in which jobs are submitted",
-        f"({window:.0f} s, chosen from {', '.join(f'{w:.0f}' for w in WINDOWS)} s by the longest job). No arm with migration took part.",
+        f"({window:.0f} s, chosen from {', '.join(f'{w:.0f}' for w in WINDOWS)} s by the longest job).",
+        "No arm with migration took part.",
         "",
         "| completion time | published (s) | simulated, mean over seeds (s) | deviation |",
         "|---|---:|---:|---:|",
@@ -284,8 +285,8 @@ def _sweep(pool: ProcessPoolExecutor, work: float, window: float) -> list[str]:
     lines = [
         "## Sweep of alpha, interval and round",
         "",
-        "SpeCon otherwise at its defaults, interval and round in seconds; change against the default arm in percent, mean over "
-        f"{len(SEEDS)} seeds with the 95 % interval.",
+        "SpeCon otherwise at its defaults, interval and round in seconds; change against the default arm in",
+        f"percent, mean over {len(SEEDS)} seeds with the 95 % interval.",
         "",
         "| alpha | interval | round | mean | median | p90 | longest | makespan | faster | slower | migrations |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",

@@ -39,7 +39,8 @@ def simulated_s(specification: Specification) -> float:
     cores = sum(node.cpu_millis for node in specification.cluster.build_nodes()) / 1000
     work = [one.iterations * one.model.core_s_per_iteration for one in submissions]
     alone = max(
-        (one.time + core_s / one.model.ceiling_cores for one, core_s in zip(submissions, work, strict=True)), default=0.0
+        (one.time + core_s / one.model.ceiling_cores for one, core_s in zip(submissions, work, strict=True)),
+        default=0.0,
     )
     length = max(alone, min((one.time for one in submissions), default=0.0) + sum(work) / cores)
     return min(length, specification.until) if specification.until is not None else length
@@ -49,7 +50,9 @@ def _reports(specification: Specification, length_s: float) -> float:
     telemetry = specification.telemetry
     entries = 0.0
     if telemetry.progress:
-        entries += specification.job_count * (length_s / telemetry.progress) / 2  # about half of a run each job is there
+        entries += (
+            specification.job_count * (length_s / telemetry.progress) / 2
+        )  # about half of a run each job is there
     if telemetry.usage:
         entries += specification.node_count * (length_s / telemetry.usage)
     return entries

@@ -34,7 +34,9 @@ class Submitted(BaseModel):
         """The specification. Raises Problem (422) with every fault found."""
         if (self.specification is None) == (self.yaml is None):
             message = "Send either specification or yaml."
-            raise Problem(422, message, [field_error("specification", None, "is missing or given twice", "one of both")])
+            raise Problem(
+                422, message, [field_error("specification", None, "is missing or given twice", "one of both")]
+            )
         try:
             return parse(self.yaml if self.yaml is not None else self.specification)
         except SpecificationError as error:
