@@ -65,7 +65,7 @@
         podshift.go(podshift.prefix + "runs/" + encodeURIComponent(made.runs[0]));
     }
 
-    clientside.podshift = {
+    clientside.podshift = Object.assign(clientside.podshift || {}, {
         identity: function (pathname, search, before) {
             const now = identity(pathname, search);
             return now === before ? quiet() : now;
@@ -215,7 +215,7 @@
             const query = new URLSearchParams({ a: side(rows[0]), b: side(rows[1]) });
             podshift.go(podshift.prefix + "compare?" + query.toString().replaceAll("%2C", ","));
         },
-    };
+    });
 
     podshift.markNavigation = function () {
         const path = location.pathname.replace(podshift.prefix, "").replace(/\/+$/, "");

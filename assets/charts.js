@@ -43,6 +43,51 @@
         }
     }
 
+    function graphOfView(view) {
+        return [...document.querySelectorAll(".dash-graph")]
+            .filter((one) => one.id.startsWith("{") && JSON.parse(one.id).view === view)
+            .map((one) => one.querySelector(".js-plotly-plot"))[0];
+    }
+
+    // A new figure in place of the one on screen. What the person did to the old one is carried over: the range in
+    // sight and the hidden legend items. (dcc.Graph draws once more after each zoom and thereby forgets what
+    // plotly's own uirevision had noted.)
+    function carryOver(graph, figure) {
+        const before = graph.layout;
+        if (before.uirevision !== figure.layout.uirevision) {
+            return figure;
+        }
+        const ranges = (before.meta || {}).ranges || {};
+        for (const [name, whole] of Object.entries(ranges)) {
+            const now = before[name].range;
+            if (figure.layout[name] && JSON.stringify(now) !== JSON.stringify(whole)) {
+                figure.layout[name].range = now.slice();
+                if (figure.layout.meta.times.includes(name)) {
+                    const values = ticks(now, figure.layout.meta.ticks || 9);
+                    figure.layout[name].tickvals = values;
+                    figure.layout[name].ticktext = values.map(clock);
+                }
+            }
+        }
+        const hidden = graph.data.filter((trace) => trace.visible === "legendonly").map((trace) => trace.uid || trace.name);
+        for (const trace of figure.data) {
+            if (hidden.includes(trace.uid || trace.name)) {
+                trace.visible = "legendonly";
+            }
+        }
+        return figure;
+    }
+
+    window.dash_clientside = window.dash_clientside || {};
+    window.dash_clientside.podshift = Object.assign(window.dash_clientside.podshift || {}, {
+        redraw: function (figure) {
+            const view = window.dash_clientside.callback_context.outputs_list[0].id.view;
+            const graph = graphOfView(view);
+            const fresh = structuredClone(figure); // the store keeps its own: plotly writes into what it draws
+            return [graph && graph.layout ? carryOver(graph, fresh) : fresh, { height: fresh.layout.height }];
+        },
+    });
+
     function zoomed(graph, change) {
         if ((graph.layout.meta || {}).windowed && Object.keys(change).some((key) => /^xaxis\.(range|autorange)/.test(key))) {
             podshift.set("window", { data: graph.layout.xaxis.range.slice() });

@@ -30,6 +30,11 @@ def figure(view: str) -> dict[str, str]:
     return {"part": "figure", "view": view}
 
 
+def incoming(view: str) -> dict[str, str]:
+    """Store with the newest figure of a graph on screen; assets/charts.js puts it there without losing the zoom."""
+    return {"part": "incoming", "view": view}
+
+
 def summary(view: str) -> dict[str, str]:
     """Its sentence."""
     return {"part": "summary", "view": view}

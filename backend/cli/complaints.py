@@ -12,20 +12,22 @@ STOPPED = 130
 """What a shell reports for a command ended by Ctrl-C (128 + SIGINT)."""
 
 
+class _BadInputError(click.ClickException):
+    exit_code = BAD_INPUT
+
+
+class _NotDoneError(click.ClickException):
+    exit_code = NOT_DONE
+
+
 def refuse(sentence: str) -> NoReturn:
     """End the command: the input is not usable."""
-    raise _Complaint(sentence, BAD_INPUT)
+    raise _BadInputError(sentence)
 
 
 def give_up(sentence: str) -> NoReturn:
     """End the command: the input is fine, but it could not be done."""
-    raise _Complaint(sentence, NOT_DONE)
-
-
-class _Complaint(click.ClickException):
-    def __init__(self, sentence: str, exit_code: int) -> None:
-        super().__init__(sentence)
-        self.exit_code = exit_code
+    raise _NotDoneError(sentence)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,5 @@
 """Where the store is: the option --home, PODSHIFT_HOME, or the user's data folder."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,11 +14,10 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
-def default_home() -> str:
-    """PODSHIFT_HOME, or the user's data folder as the operating system has it."""
-    import platformdirs
+def _default() -> str:
+    from backend.store.home import default_home
 
-    return os.environ.get("PODSHIFT_HOME") or platformdirs.user_data_dir("podshift", appauthor=False)
+    return str(default_home())
 
 
 def home_option(command: _Command) -> _Command:
@@ -27,7 +25,7 @@ def home_option(command: _Command) -> _Command:
     option = click.option(
         "--home",
         type=click.Path(file_okay=False),
-        default=default_home,
+        default=_default,
         help="Folder of the store.  [default: PODSHIFT_HOME, or the user's data folder]",
     )
     return option(command)

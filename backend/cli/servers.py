@@ -65,7 +65,7 @@ class Server:
     def start(self) -> None:
         """Start the process. It has a session of its own: Ctrl-C reaches us only, and we end it in order."""
         self.started_at = time.monotonic()
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603 (our own command)
             self._command,
             env=self._environment,
             pass_fds=[self.listener.fileno()],

@@ -42,13 +42,12 @@ def recover(store: Store) -> list[str]:
     """Mark what processes that are gone have left behind: stopped if that was asked for, else interrupted."""
     left = store.abandoned()
     for run in left:
-        stopping = store.run(run).status == "stopping"
-        conclude(
-            store,
-            run,
-            "stopped" if stopping else "interrupted",
-            "The process that executed it ended before the run did.",
-        )
+        try:
+            stopping = store.run(run).status == "stopping"
+            reason = "The process that executed it ended before the run did."
+            conclude(store, run, "stopped" if stopping else "interrupted", reason)
+        except Exception:  # one run that cannot be concluded must not keep the others, nor a service from starting
+            _logger.exception("run %s could not be concluded", run)
     return left
 
 
@@ -112,11 +111,12 @@ class Runner:
     def stop_experiment(self, experiment: str) -> None:
         """Stop all runs of an experiment."""
         with self._changed:
-            for entry in [entry for entry in self._queue if entry.experiment == experiment]:
+            # The last first: a run takes those that wait for it along.
+            for entry in reversed([entry for entry in self._queue if entry.experiment == experiment]):
                 self._drop(entry, "stopped", _UNBEGUN)
             running = [run for run, (entry, _) in self._running.items() if entry.experiment == experiment]
         for run in running:
-            self._store.request_stop(run)
+            self.stop(run)
 
     def wait(self, experiment: str, timeout: float | None = None) -> bool:
         """Wait until no run of the experiment is queued or running; False if the timeout came first."""
@@ -127,7 +127,7 @@ class Runner:
         """End everything: queued and running runs become interrupted, with what was recorded."""
         with self._changed:
             self._closing = True
-            for entry in list(self._queue):
+            for entry in list(reversed(self._queue)):
                 self._drop(entry, "interrupted", "The service ended before it began.")
             workers = [worker for _, worker in self._running.values() if worker is not None]
             self._changed.notify_all()

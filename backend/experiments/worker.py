@@ -15,6 +15,8 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import FrameType
 
+import pyarrow as pa
+
 from backend.experiments.execute import Progress, run_arm
 from backend.experiments.specification import parse
 from backend.folds.summary import summarise
@@ -195,7 +197,7 @@ def conclude(store: Store, run: str, status: RunStatus, error: str) -> Result:
     try:
         for event in store.read_log(run):
             fold.add(event)
-    except (StoreError, OSError) as broken:
+    except (StoreError, OSError, pa.ArrowException) as broken:
         error = f"{error} Its log is broken: {broken}"
     tables = fold.tables()
     try:

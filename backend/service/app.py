@@ -1,12 +1,14 @@
 """create_app: the HTTP API over one store, with the runner that executes what is launched."""
 
+import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
 
 from backend.experiments.runner import Runner, recover
 from backend.service import problems
@@ -16,7 +18,11 @@ from backend.service.launches import Launches
 from backend.service.limits import BodyLimit
 from backend.service.problems import RequestId
 from backend.service.routes import catalogue, comparisons, experiments, health, imports, runs
+from backend.store.errors import StoreError, UnknownError
 from backend.store.store import Store
+
+SWEEP_S = 5.0
+"""How often runs of processes that are gone are looked for: `podshift run` may be killed while the service lives."""
 
 
 def create_app(
@@ -40,9 +46,11 @@ def create_app(
         await run_in_threadpool(recover, store)
         runner = Runner(store, jobs=jobs)
         app.state.service = Service(store=store, runner=runner, launches=Launches(store, runner))
+        sweep = asyncio.create_task(_sweep(store))
         try:
             yield
         finally:
+            sweep.cancel()
             await run_in_threadpool(runner.close)
             store.close()
 
@@ -56,6 +64,15 @@ def create_app(
         redoc_url=None,
     )
     problems.install(app)
+
+    @app.exception_handler(StoreError)
+    async def _store(request: Request, error: StoreError) -> Response:
+        """What is not there is a 404; what the store refuses is in conflict with its state."""
+        status = 404 if isinstance(error, UnknownError) else 409
+        message = str(error)
+        text = message[:1].upper() + message[1:] + ("" if message.endswith(".") else ".")
+        return problems.error_response(status, text, (), problems.request_id_of(request.scope))
+
     for module in (health, catalogue, experiments, runs, comparisons, imports):
         app.include_router(module.router)
     # The last one added sees a request first.
@@ -63,3 +80,9 @@ def create_app(
     app.add_middleware(Guard, token=token, hosts=hosts, origins=origins)
     app.add_middleware(RequestId)
     return app
+
+
+async def _sweep(store: Store) -> None:
+    while True:
+        await asyncio.sleep(SWEEP_S)
+        await run_in_threadpool(recover, store)

@@ -3,8 +3,6 @@
 import re
 from datetime import UTC, datetime
 
-from starlette.responses import Response
-
 
 def file_name(run: str, what: str, ending: str, now: datetime | None = None) -> str:
     """Such as "seven-jobs-7k3f.default.s1_jobs_20261201T101500Z.csv"; the time is UTC."""
@@ -15,8 +13,3 @@ def file_name(run: str, what: str, ending: str, now: datetime | None = None) -> 
 def disposition(name: str) -> dict[str, str]:
     """The headers that make a browser save an answer under a name and never interpret it."""
     return {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
-
-
-def download(content: bytes, media_type: str, name: str) -> Response:
-    """Content that is at hand, as a file."""
-    return Response(content, media_type=media_type, headers=disposition(name))

@@ -7,7 +7,7 @@ from backend.experiments.specification import Specification
 START_S = 1.5
 """Until a worker process has started and loaded the libraries."""
 JOB_S = 0.4e-3
-"""A job from submission to finish, without reports (bench/RESULTS.md: some 1,500 to 4,000 jobs a second with log and tables)."""
+"""A job from submission to finish without its reports; log and tables included."""
 REPORT_S = 4e-6
 """One entry of a progress report or usage sample, folded and written."""
 RUN_S = 0.15
@@ -38,11 +38,9 @@ def simulated_s(specification: Specification) -> float:
     submissions = specification.workload.build_submissions(specification.seeds[0])
     cores = sum(node.cpu_millis for node in specification.cluster.build_nodes()) / 1000
     work = [one.iterations * one.model.core_s_per_iteration for one in submissions]
-    alone = max(
-        (one.time + core_s / one.model.ceiling_cores for one, core_s in zip(submissions, work, strict=True)),
-        default=0.0,
-    )
-    length = max(alone, min((one.time for one in submissions), default=0.0) + sum(work) / cores)
+    ends = [one.time + core_s / one.model.ceiling_cores for one, core_s in zip(submissions, work, strict=True)]
+    first = min((one.time for one in submissions), default=0.0)
+    length = max(first + sum(work) / cores, *ends)
     return min(length, specification.until) if specification.until is not None else length
 
 

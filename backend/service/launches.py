@@ -10,7 +10,7 @@ from backend.service.problems import Problem
 from backend.store.store import Store
 
 KEPT = 1_000
-"""Idempotency keys remembered. A key guards against a double click and a repeated request, which come within seconds."""
+"""Idempotency keys remembered. They guard against double clicks and repeated requests, which come within seconds."""
 
 
 class Launches:

@@ -104,9 +104,16 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 400 and request.method not in (
+            "GET",
+            "HEAD",
+        ):  # what FastAPI says of a body it cannot read
+            message = "The body cannot be read as JSON."
+            errors = [field_error("body", None, message, "a JSON object that is not nested too deep")]
+            return error_response(422, message, errors, request_id_of(request.scope))
         where = f"{request.method} {request.url.path}"
-        message = {404: f"There is nothing at {where}.", 405: f"{where} is not allowed."}.get(error.status_code)
-        response = error_response(error.status_code, message or str(error.detail), (), request_id_of(request.scope))
+        sentence = {404: f"There is nothing at {where}.", 405: f"{where} is not allowed."}.get(error.status_code)
+        response = error_response(error.status_code, sentence or str(error.detail), (), request_id_of(request.scope))
         response.headers.update(error.headers or {})
         return response
 

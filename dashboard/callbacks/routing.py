@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from dash import ClientsideFunction, Dash, Input, Output, State
+from dash import MATCH, ClientsideFunction, Dash, Input, Output, State
 
 from dashboard import form, ids, urlstate
 from dashboard.components.states import problem
@@ -54,6 +54,13 @@ def register(app: Dash, source: Source, links: Links) -> None:
         Output(ids.REVISION, "data"),
         Input(ids.LIVE, "data"),
         State(ids.REVISION, "data"),
+        prevent_initial_call=True,
+    )
+    app.clientside_callback(
+        ClientsideFunction("podshift", "redraw"),
+        Output({"part": "graph", "view": MATCH}, "figure"),
+        Output({"part": "graph", "view": MATCH}, "style"),
+        Input({"part": "incoming", "view": MATCH}, "data"),
         prevent_initial_call=True,
     )
 

@@ -7,7 +7,7 @@ from dash import ALL, Dash, Input, Output, State, no_update, set_props
 from dash.exceptions import PreventUpdate
 
 from dashboard import ids
-from dashboard.components.panel import content, figure_props, graph_props, said
+from dashboard.components.panel import content, figure_props, said
 from dashboard.figures.view import View
 from dashboard.source import Problem
 
@@ -36,7 +36,7 @@ def register(app: Dash, view: str, title: str, build: Build, *extra: Input, stat
         built = build(theme, *values)
         if ids.graph(view) in graphs and isinstance(built, View) and built.figure and not as_table:
             # The graph itself stays: a new one in its place would forget zoom, hidden legend items and hover.
-            set_props(ids.graph(view), graph_props(built))
+            set_props(ids.incoming(view), {"data": built.figure})
             set_props(ids.figure(view), figure_props(title, built))
             return said(built), no_update
         return content(view, title, built, as_table)

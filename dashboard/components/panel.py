@@ -60,9 +60,14 @@ def content(view: str, title: str, built: View | Problem, as_table: bool | None)
         return "", empty("Nothing to draw", built.summary, symbol="chart")
     if as_table:
         return said(built), data_table(built, title)
-    graph = dcc.Graph(id=ids.graph(view), config=CONFIG, responsive=True, **graph_props(built))
+    height = built.figure["layout"]["height"]
     wrapper = html.Div(
-        graph,
+        [
+            dcc.Graph(
+                id=ids.graph(view), figure=built.figure, config=CONFIG, responsive=True, style={"height": height}
+            ),
+            dcc.Store(id=ids.incoming(view)),
+        ],
         id=ids.figure(view),
         role="img",
         className="figure",
@@ -75,12 +80,6 @@ def content(view: str, title: str, built: View | Problem, as_table: bool | None)
 def said(built: View) -> list[Any]:
     """The sentence under the title."""
     return [built.summary, html.Span(built.note, className="panel-note") if built.note else None]
-
-
-def graph_props(built: View) -> dict[str, Any]:
-    """What changes of a graph when its data do."""
-    figure = built.figure or {}
-    return {"figure": figure, "style": {"height": figure["layout"]["height"]}}
 
 
 def figure_props(title: str, built: View) -> dict[str, Any]:

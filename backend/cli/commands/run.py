@@ -22,7 +22,9 @@ _TICK_S = 0.2
 
 @click.command()
 @click.argument("specification", metavar="SPEC")
-@click.option("--seeds", metavar="SEEDS", help="Instead of those in SPEC: how many (3), a range (1..20) or a list (1,5,9).")
+@click.option(
+    "--seeds", metavar="SEEDS", help="Instead of those in SPEC: how many (3), a range (1..20) or a list (1,5,9)."
+)
 @click.option("--jobs", type=click.IntRange(1, 256), help="Runs at the same time.  [default: one a processor]")
 @click.option("--both", is_flag=True, help="Run SPEC without migration and with it, as a pair.")
 @click.option("--paced/--full-speed", default=False, help="Hold the speed that SPEC names, or go as fast as possible.")
@@ -66,7 +68,7 @@ def _follow(store: "Store", runner: "Runner", experiment: str) -> bool:
         try:
             while not runner.wait(experiment, _TICK_S):
                 rows, _ = store.runs(experiment=experiment)
-                line.show([(row.status, (row.progress or {}).get("fraction", 0.0)) for row in rows])
+                line.show([(row.status, row.progress.fraction if row.progress else 0.0) for row in rows])
             line.clear()
             return stopped
         except KeyboardInterrupt:

@@ -104,4 +104,4 @@ def read_examples(folder: Path) -> list[dict[str, Any]]:
 def _policy(name: str, policy: Any) -> Policy:
     lines = (policy.__doc__ or "").strip().splitlines()
     first = " ".join(line.strip() for line in lines[: lines.index("") if "" in lines else None])
-    return Policy(name=name, description=first, schema=policy.Parameters.model_json_schema())
+    return Policy(name=name, description=first, json_schema=policy.Parameters.model_json_schema())

@@ -16,7 +16,7 @@ from backend.service import answers, tables
 from backend.service.audit import note
 from backend.service.comparisons import stored_specification
 from backend.service.context import Here
-from backend.service.downloads import disposition, download, file_name
+from backend.service.downloads import disposition, file_name
 from backend.service.problems import Problem
 from backend.store.bundles import export_bundle
 from backend.store.exports import to_csv, to_json
@@ -114,15 +114,15 @@ def table(
     except KeyError:
         raise Problem(422, f"The table {table} has no column job.") from None
     if format == "csv":
-        return download(to_csv(part).encode(), "text/csv; charset=utf-8", file_name(run, table, "csv"))
+        return _file(to_csv(part), "text/csv", file_name(run, table, "csv"))
     if format == "rows":
-        return download(to_json(part).encode(), "application/json", file_name(run, table, "json"))
+        return _file(to_json(part), "application/json", file_name(run, table, "json"))
     answer = {"columns": tables.columns(part), "rows": part.num_rows, "total": total, "rev": revision}
     return Response(tables.encode(answer), media_type="application/json")
 
 
 @router.get("/{run}/log")
-def log(run: str, service: Here, format: Literal["jsonl"] = "jsonl") -> Response:  # noqa: A002, ARG001
+def log(run: str, service: Here, format: Literal["jsonl"] = "jsonl") -> Response:  # noqa: A002
     """The event log as JSON lines; of a running run, what is recorded so far. Its SHA-256 is the run's log_sha256."""
     events = service.store.read_log(run)
 
@@ -159,3 +159,7 @@ def bundle(run: str, service: Here, whole: bool = False) -> Response:
     return FileResponse(
         path, media_type="application/zip", headers=disposition(name), background=BackgroundTask(folder.cleanup)
     )
+
+
+def _file(text: str, media_type: str, name: str) -> Response:
+    return Response(text, media_type=media_type, headers=disposition(name))
