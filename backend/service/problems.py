@@ -104,10 +104,8 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:
-        if error.status_code == 400 and request.method not in (
-            "GET",
-            "HEAD",
-        ):  # what FastAPI says of a body it cannot read
+        if error.status_code == 400 and request.method not in ("GET", "HEAD"):
+            # What FastAPI says of a body it cannot read.
             message = "The body cannot be read as JSON."
             errors = [field_error("body", None, message, "a JSON object that is not nested too deep")]
             return error_response(422, message, errors, request_id_of(request.scope))
