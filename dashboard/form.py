@@ -96,6 +96,8 @@ def to_values(specification: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
     beyond += [
         words for key, words in (("faults", "failures of nodes"), ("costs", "costs of a migration")) if cluster.get(key)
     ]
+    others = (("telemetry", "telemetry"), ("until", "a last second"), ("speed", "pace for watching"))
+    beyond += [words for key, words in others if specification.get(key) is not None]
     side, scheduler, migration, plain = read_arms(specification)
     if not plain:
         beyond.append("arms of your own")

@@ -26,13 +26,13 @@ def read_specification(path: str, *, seeds: str | None, both: bool, paced: bool)
         if seeds is not None:
             # As in a file: a plain number says how many.
             document["seeds"] = int(seeds) if seeds.isdecimal() and len(seeds) < 16 else seeds
-        if not paced:
-            document.pop("speed", None)
-        return parse(_pair(document) if both else document, folder=folder)
+        specification = parse(_pair(document) if both else document, folder=folder)
     except SpecificationError as error:
         name = "the specification" if path == "-" else path
         faults = str(error).replace("\n", "\n  ")
         complaints.refuse(f"{name} cannot be run:\n  {faults}")
+
+    return specification if paced else specification.model_copy(update={"speed": None})
 
 
 def _pair(document: dict[str, Any]) -> dict[str, Any]:

@@ -125,8 +125,9 @@ def work(home: Path, url: str | None, connection: Connection) -> None:
 def execute(store: Store, task: Task, interrupted: Callable[[], bool] = lambda: False) -> Result:
     """Execute a run to its end, to a stop that the store asks for, or to an error, and write what came of it."""
     try:
-        # Until a worker's runner is gone the run is taken care of: its runner concludes it if the worker dies.
-        store.begin_run(task.run, os.getppid())
+        # The runner answers for the run, not this process: as long as it lives it concludes what a worker leaves.
+        runner = multiprocessing.parent_process()
+        store.begin_run(task.run, os.getpid() if runner is None or runner.pid is None else runner.pid)
     except FinishedError:
         return Result(store.run(task.run).status)
     try:

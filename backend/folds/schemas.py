@@ -32,7 +32,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         lost_core_s=REAL,
         first_node=TEXT,
         last_node=TEXT,
-        reason=TEXT,  # why it failed, or why its last pod ended
+        reason=TEXT,  # why it failed, else empty
     ),
     "segments": _schema(
         job=TEXT,
@@ -57,7 +57,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         started_s=REAL,
         ended_s=REAL,
         outcome=TEXT,  # finished, rolled-back or under-way
-        downtime_s=REAL,
+        downtime_s=REAL,  # finished migrations only
         lost_core_s=REAL,
         outcome_reason=TEXT,
     ),
@@ -113,6 +113,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         iteration_s=REAL,
     ),
     "usage": _schema(time_s=REAL, node=TEXT, cpu_millis=REAL, memory_bytes=REAL, capacity_millis=WHOLE),
+    # A row for each stay of a node, and for each capacity that it had during one.
     "nodes": _schema(node=TEXT, cpu_millis=WHOLE, memory_bytes=WHOLE, joined_s=REAL, left_s=REAL),
     "images": _schema(time_s=REAL, node=TEXT, image=TEXT, size_bytes=WHOLE, duration_s=REAL),
 }

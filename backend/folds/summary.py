@@ -1,5 +1,6 @@
 """The numbers of one run, from its tables."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,8 @@ import pyarrow as pa
 
 def summarise(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
     """Numbers of a run; None where there is nothing to compute one from. Needs `jobs`; uses what else is there.
+
+    All numbers are finite: those of a log whose values are too large to be added are None.
 
     Completion time: from a job's submission to the end of its last pod, finished jobs only. Makespan: last finish minus
     first submission. Percentiles interpolate linearly. cpu_share_mean: core-seconds consumed by the jobs over the
@@ -29,7 +32,7 @@ def summarise(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
     migrations = tables["migrations"].column("outcome").to_pylist() if "migrations" in tables else []
     core_s = float(sum(jobs["core_s"]))
     known = len(completion) > 0
-    return {
+    numbers = {
         "jobs": len(outcomes),
         "finished": outcomes.count("finished"),
         "failed": outcomes.count("failed"),
@@ -51,6 +54,7 @@ def summarise(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
         "cpu_share_mean": _cpu_share(tables.get("nodes"), core_s, first, max(ends, default=None)),
         "fairness_jain": _jain(jobs),
     }
+    return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in numbers.items()}
 
 
 def _cpu_share(nodes: pa.Table | None, core_s: float, first: float | None, last: float | None) -> float | None:
@@ -71,5 +75,6 @@ def _jain(jobs: Mapping[str, list[Any]]) -> float | None:
         for core_s, lost, completion in zip(jobs["core_s"], jobs["lost_core_s"], jobs["completion_s"], strict=True)
         if completion
     ]
+    total = sum(speeds)
     squares = sum(speed * speed for speed in speeds)
-    return sum(speeds) ** 2 / (len(speeds) * squares) if squares > 0 else None
+    return total * total / (len(speeds) * squares) if squares > 0 else None

@@ -1,6 +1,7 @@
 """From a log to its tables, in one pass and event by event, so that a growing log is folded as it grows."""
 
 from collections.abc import Callable, Iterable
+from itertools import repeat
 from typing import Any
 
 import msgspec
@@ -8,45 +9,53 @@ import pyarrow as pa
 
 from backend.folds.schemas import SCHEMAS
 from backend.model import events as ev
-from backend.model.objects import Job
+from backend.model.objects import Job, Pod
 
+NODE_LOST = "node lost"
+"""The reason that clusters give for a pod that went with its node."""
+BATCH_ROWS = 65_536
+"""Rows of a growing table that are kept as Python objects: 64 Ki of them are some 10 MB."""
 _json = msgspec.json.Encoder()
 
 
-class _Columns:
-    """A growing table: one list a column."""
+class _Rows:
+    """A growing table. Rows are tuples in the order of the schema, turned into columns a batch at a time."""
 
-    __slots__ = ("_appends", "lists", "schema")
+    __slots__ = ("_batches", "_rows", "schema")
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
-        self.lists: list[list[Any]] = [[] for _ in schema]
-        self._appends = [column.append for column in self.lists]
+        self._rows: list[tuple[Any, ...]] = []
+        self._batches: list[pa.RecordBatch] = []
 
-    def add(self, *row: Any) -> None:
-        """One row, in the order of the schema."""
-        for append, value in zip(self._appends, row, strict=True):
-            append(value)
+    def add(self, row: tuple[Any, ...]) -> None:
+        self._rows.append(row)
+        if len(self._rows) >= BATCH_ROWS:
+            self._pack()
+
+    def extend(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        self._rows.extend(rows)
+        if len(self._rows) >= BATCH_ROWS:
+            self._pack()
 
     def table(self) -> pa.Table:
         """The rows so far."""
-        arrays = [pa.array(values, field.type) for values, field in zip(self.lists, self.schema, strict=True)]
-        return pa.Table.from_arrays(arrays, schema=self.schema)
+        batches = [*self._batches, _batch(self.schema, self._rows)] if self._rows else self._batches
+        return pa.Table.from_batches(batches, self.schema)
+
+    def _pack(self) -> None:
+        self._batches.append(_batch(self.schema, self._rows))
+        self._rows.clear()
 
 
-class _Segment:
-    __slots__ = ("bound_s", "end", "end_s", "incarnation", "job", "migration", "node", "pod", "started_s")
+def _batch(schema: pa.Schema, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def __init__(self, pod: str, job: str, incarnation: int, migration: int | None) -> None:
-        self.pod = pod
-        self.job = job
-        self.incarnation = incarnation
-        self.migration = migration
-        self.node: str | None = None
-        self.bound_s: float | None = None
-        self.started_s: float | None = None
-        self.end_s: float | None = None
-        self.end = "open"
+
+def _table(name: str, rows: list[tuple[Any, ...]]) -> pa.Table:
+    return pa.Table.from_batches([_batch(SCHEMAS[name], rows)])
 
 
 class _Job:
@@ -56,19 +65,21 @@ class _Job:
         "downtime_s",
         "ended_s",
         "first_node",
-        "job",
         "last_node",
         "lost_core_s",
         "migrations",
+        "name",
         "outcome",
         "pods",
         "reason",
         "started_s",
         "submitted_s",
+        "workload",
     )
 
     def __init__(self, job: Job, submitted_s: float) -> None:
-        self.job = job
+        self.name = job.name
+        self.workload = job.workload
         self.submitted_s = submitted_s
         self.started_s: float | None = None
         self.ended_s: float | None = None
@@ -83,6 +94,19 @@ class _Job:
         self.lost_core_s = 0.0
         self.first_node: str | None = None
         self.last_node: str | None = None
+
+
+class _Segment:
+    __slots__ = ("bound_s", "end", "end_s", "job", "node", "pod", "started_s")
+
+    def __init__(self, pod: Pod, job: _Job) -> None:
+        self.pod = pod
+        self.job = job
+        self.node: str | None = None
+        self.bound_s: float | None = None
+        self.started_s: float | None = None
+        self.end_s: float | None = None
+        self.end = "open"
 
 
 class _Migration:
@@ -100,6 +124,9 @@ class _Migration:
 
 class Fold:
     """The tables of a log. `add` each event in the order of the log; `tables` at any time.
+
+    No event raises: what a log says of jobs, pods, nodes and migrations that it does not introduce is left out, as is
+    what it says twice.
 
     Downtime of a job is the sum of the gaps between the moment a running pod stops working and the moment the job's
     next pod works. A pod stops working when its migration starts, or else when it is evicted.
@@ -120,7 +147,7 @@ class Fold:
         """Name -> the row of its present stay."""
         self._stays: list[list[Any]] = []
         self._plain = {
-            name: _Columns(SCHEMAS[name])
+            name: _Rows(SCHEMAS[name])
             for name in ("considerations", "decisions", "categories", "progress", "usage", "images")
         }
         self._folds: dict[type[ev.Event], Callable[[Any], None]] = {
@@ -172,33 +199,38 @@ class Fold:
 
     def _node_added(self, event: ev.NodeAdded) -> None:
         node = event.node
+        row = self._nodes.get(node.name)
+        if row is not None:
+            if row[1:3] == [node.cpu_millis, node.memory_bytes]:
+                return
+            row[4] = event.time
         row = [node.name, node.cpu_millis, node.memory_bytes, event.time, None]
         self._nodes[node.name] = row
         self._stays.append(row)
 
     def _node_changed(self, event: ev.NodeChanged) -> None:
-        row = self._nodes.get(event.node.name)
-        if row is not None:
-            row[1:3] = [event.node.cpu_millis, event.node.memory_bytes]
+        if event.node.name in self._nodes:
+            self._node_added(ev.NodeAdded(event.time, event.node))
 
     def _node_removed(self, event: ev.NodeRemoved) -> None:
-        row = self._nodes.get(event.node)
+        row = self._nodes.pop(event.node, None)
         if row is not None:
             row[4] = event.time
 
     def _usage_sampled(self, event: ev.UsageSampled) -> None:
-        add = self._plain["usage"].add
-        for node, cpu, memory in zip(event.nodes, event.cpu_millis, event.memory_bytes, strict=True):
-            row = self._nodes.get(node)
-            add(event.time, node, cpu, memory, row[1] if row is not None else None)
+        rows = [self._nodes.get(node) for node in event.nodes]
+        columns = zip(repeat(event.time), event.nodes, event.cpu_millis, event.memory_bytes, rows, strict=False)
+        self._plain["usage"].extend(
+            (time, node, cpu, memory, row[1]) for time, node, cpu, memory, row in columns if row is not None
+        )
 
     def _image_pulled(self, event: ev.ImagePulled) -> None:
-        self._plain["images"].add(event.time, event.node, event.image, event.size_bytes, event.duration_s)
+        self._plain["images"].add((event.time, event.node, event.image, event.size_bytes, event.duration_s))
 
     # -- jobs and pods
 
     def _job_submitted(self, event: ev.JobSubmitted) -> None:
-        self._jobs[event.job.name] = _Job(event.job, event.time)
+        self._jobs.setdefault(event.job.name, _Job(event.job, event.time))
 
     def _job_finished(self, event: ev.JobFinished) -> None:
         self._end_job(event.job, event.time, "finished", "")
@@ -208,59 +240,61 @@ class Fold:
 
     def _end_job(self, name: str, time: float, outcome: str, reason: str) -> None:
         job = self._jobs.get(name)
-        if job is not None:
+        if job is not None and job.ended_s is None:
             job.ended_s = time
             job.outcome = outcome
             job.reason = reason
 
     def _pod_created(self, event: ev.PodCreated) -> None:
         pod = event.pod
-        self._active[pod.name] = _Segment(pod.name, pod.job, pod.incarnation, pod.migration)
         job = self._jobs.get(pod.job)
-        if job is not None:
+        if job is not None and pod.name not in self._active:
+            self._active[pod.name] = _Segment(pod, job)
             job.pods += 1
 
     def _pod_bound(self, event: ev.PodBound) -> None:
         segment = self._active.get(event.pod)
         if segment is None:
             return
+        if segment.bound_s is None:
+            segment.bound_s = event.time
+            self._segments.append(segment)
         segment.node = event.node
-        segment.bound_s = event.time
-        self._segments.append(segment)
-        job = self._jobs.get(segment.job)
-        if job is not None:
-            job.first_node = job.first_node or event.node
-            job.last_node = event.node
+        job = segment.job
+        job.first_node = job.first_node or event.node
+        job.last_node = event.node
 
     def _pod_started(self, event: ev.PodStarted) -> None:
         segment = self._active.get(event.pod)
         if segment is None:
             return
-        segment.started_s = event.time
-        job = self._jobs.get(segment.job)
-        if job is not None:
-            if job.started_s is None:
-                job.started_s = event.time
-            if job.down_since is not None:
-                job.downtime_s += event.time - job.down_since
-                job.down_since = None
+        if segment.started_s is None:
+            segment.started_s = event.time
+        job = segment.job
+        if job.started_s is None:
+            job.started_s = event.time
+        if job.down_since is not None:
+            job.downtime_s += event.time - job.down_since
+            job.down_since = None
 
     def _pod_finished(self, event: ev.PodFinished) -> None:
         segment = self._end_pod(event.pod, event.time, "finished" if event.succeeded else "failed")
-        job = self._jobs.get(segment.job) if segment is not None else None
-        if job is not None:
-            job.core_s += event.core_s
-            job.down_since = None
+        if segment is not None:
+            segment.job.core_s += event.core_s
+            segment.job.down_since = None
         self._moving.pop(event.pod, None)
 
     def _pod_evicted(self, event: ev.PodEvicted) -> None:
         migration = self._moving.pop(event.pod, None)
-        end = "migrated" if migration is not None else "node-lost" if "node lost" in event.reason else "deleted"
-        segment = self._end_pod(event.pod, event.time, end)
         if migration is not None:
             migration.lost_core_s = event.lost_core_s
-        job = self._jobs.get(segment.job) if segment is not None else None
-        if job is not None and segment is not None:
+        if event.reason == NODE_LOST:
+            end = "node-lost"
+        else:
+            end = "migrated" if migration is not None and migration.outcome != "rolled-back" else "deleted"
+        segment = self._end_pod(event.pod, event.time, end)
+        if segment is not None:
+            job = segment.job
             job.core_s += event.core_s
             job.lost_core_s += event.lost_core_s
             if job.down_since is None and segment.started_s is not None:
@@ -284,84 +318,98 @@ class Fold:
             "refused": event.refused,
         }
         self._plain["decisions"].add(
-            self.events,
-            event.time,
-            event.pod,
-            segment.job if segment is not None else None,
-            event.node,
-            event.policy,
-            event.reason,
-            event.feasible,
-            event.permanent,
-            _json.encode(event.refused_counts).decode(),
-            _json.encode(detail).decode(),
+            (
+                self.events,
+                event.time,
+                event.pod,
+                segment.job.name if segment is not None else None,
+                event.node,
+                event.policy,
+                event.reason,
+                event.feasible,
+                event.permanent,
+                _json.encode(event.refused_counts).decode(),
+                _json.encode(detail).decode(),
+            )
         )
 
     def _progress_reported(self, event: ev.ProgressReported) -> None:
-        add = self._plain["progress"].add
-        for pod, iteration, value, cpu, seconds in zip(
-            event.pods, event.iterations, event.values, event.cpu_millis, event.iteration_s, strict=True
-        ):
-            segment = self._active.get(pod)
-            job, node = (segment.job, segment.node) if segment is not None else (None, None)
-            add(event.time, job, pod, node, iteration, value, cpu, seconds)
+        active = self._active
+        columns = zip(
+            [active.get(pod) for pod in event.pods],
+            event.pods,
+            event.iterations,
+            event.values,
+            event.cpu_millis,
+            event.iteration_s,
+            strict=False,
+        )
+        time = event.time
+        self._plain["progress"].extend(
+            (time, segment.job.name, pod, segment.node, iteration, value, cpu, seconds)
+            for segment, pod, iteration, value, cpu, seconds in columns
+            if segment is not None
+        )
 
     def _category_changed(self, event: ev.CategoryChanged) -> None:
         self._plain["categories"].add(
-            self.events,
-            event.time,
-            event.job,
-            event.pod,
-            event.node,
-            event.before,
-            event.after,
-            event.score,
-            event.previous_score,
-            event.threshold,
-            event.reason,
+            (
+                self.events,
+                event.time,
+                event.job,
+                event.pod,
+                event.node,
+                event.before,
+                event.after,
+                event.score,
+                event.previous_score,
+                event.threshold,
+                event.reason,
+            )
         )
 
     def _migration_considered(self, event: ev.MigrationConsidered) -> None:
         self._plain["considerations"].add(
-            self.events,
-            event.time,
-            event.round,
-            event.job,
-            event.pod,
-            event.source,
-            event.target,
-            event.verdict,
-            event.cause,
-            event.reason,
-            event.gain,
-            event.margin,
-            _json.encode(event.candidates).decode(),
+            (
+                self.events,
+                event.time,
+                event.round,
+                event.job,
+                event.pod,
+                event.source,
+                event.target,
+                event.verdict,
+                event.cause,
+                event.reason,
+                event.gain,
+                event.margin,
+                _json.encode(event.candidates).decode(),
+            )
         )
 
     # -- migrations
 
     def _migration_started(self, event: ev.MigrationStarted) -> None:
-        migration = self._migrations[event.migration] = _Migration(event)
-        self._moving[event.pod] = migration
-        job = self._jobs.get(event.job)
         segment = self._active.get(event.pod)
-        if job is not None and segment is not None and segment.started_s is not None:
-            job.down_since = event.time
+        if segment is None or segment.job.name != event.job or event.migration in self._migrations:
+            return
+        self._moving[event.pod] = self._migrations[event.migration] = _Migration(event)
+        if segment.started_s is not None and segment.job.down_since is None:
+            segment.job.down_since = event.time
 
     def _migration_finished(self, event: ev.MigrationFinished) -> None:
         migration = self._migrations.get(event.migration)
-        if migration is not None:
-            migration.to_pod = event.pod
-            migration.ended_s = event.time
-            migration.outcome = "finished"
-            migration.downtime_s = event.downtime_s
-        job = self._jobs.get(event.job)
-        if job is not None:
-            job.migrations += 1
+        if migration is None or migration.outcome != "under-way":
+            return
+        migration.to_pod = event.pod
+        migration.ended_s = event.time
+        migration.outcome = "finished"
+        migration.downtime_s = event.downtime_s
+        self._jobs[migration.started.job].migrations += 1
 
     def _migration_rolled_back(self, event: ev.MigrationRolledBack) -> None:
         migration = self._migrations.get(event.migration)
-        if migration is not None:
+        if migration is not None and migration.outcome == "under-way":
             migration.ended_s = event.time
             migration.outcome = "rolled-back"
             migration.outcome_reason = event.reason
@@ -369,72 +417,75 @@ class Fold:
     # -- tables
 
     def _job_table(self) -> pa.Table:
-        columns = _Columns(SCHEMAS["jobs"])
+        rows = []
         for name, job in self._jobs.items():
             finished = job.ended_s is not None and job.outcome == "finished"
-            columns.add(
-                name,
-                job.job.workload,
-                job.submitted_s,
-                job.started_s,
-                job.ended_s,
-                job.outcome,
-                job.ended_s - job.submitted_s if finished and job.ended_s is not None else None,
-                None if job.started_s is None else job.started_s - job.submitted_s,
-                job.downtime_s,
-                job.migrations,
-                job.pods,
-                job.core_s,
-                job.lost_core_s,
-                job.first_node,
-                job.last_node,
-                job.reason,
+            rows.append(
+                (
+                    name,
+                    job.workload,
+                    job.submitted_s,
+                    job.started_s,
+                    job.ended_s,
+                    job.outcome,
+                    job.ended_s - job.submitted_s if finished and job.ended_s is not None else None,
+                    None if job.started_s is None else job.started_s - job.submitted_s,
+                    job.downtime_s,
+                    job.migrations,
+                    job.pods,
+                    job.core_s,
+                    job.lost_core_s,
+                    job.first_node,
+                    job.last_node,
+                    job.reason,
+                )
             )
-        return columns.table()
+        return _table("jobs", rows)
 
     def _segment_table(self) -> pa.Table:
-        columns = _Columns(SCHEMAS["segments"])
+        rows = []
         for one in self._segments:
-            columns.add(
-                one.job,
-                one.pod,
-                one.node,
-                one.incarnation,
-                one.bound_s,
-                one.started_s,
-                one.end_s,
-                one.end,
-                one.migration,
+            rows.append(
+                (
+                    one.job.name,
+                    one.pod.name,
+                    one.node,
+                    one.pod.incarnation,
+                    one.bound_s,
+                    one.started_s,
+                    one.end_s,
+                    one.end,
+                    one.pod.migration,
+                )
             )
-        return columns.table()
+        return _table("segments", rows)
 
     def _migration_table(self) -> pa.Table:
-        columns = _Columns(SCHEMAS["migrations"])
+        rows = []
         for number, one in self._migrations.items():
             start = one.started
-            columns.add(
-                number,
-                start.job,
-                start.pod,
-                one.to_pod,
-                start.source,
-                start.target,
-                start.cause,
-                start.reason,
-                start.time,
-                one.ended_s,
-                one.outcome,
-                one.downtime_s,
-                one.lost_core_s,
-                one.outcome_reason,
+            rows.append(
+                (
+                    number,
+                    start.job,
+                    start.pod,
+                    one.to_pod,
+                    start.source,
+                    start.target,
+                    start.cause,
+                    start.reason,
+                    start.time,
+                    one.ended_s,
+                    one.outcome,
+                    one.downtime_s,
+                    one.lost_core_s,
+                    one.outcome_reason,
+                )
             )
-        return columns.table()
+        return _table("migrations", rows)
 
     def _node_table(self) -> pa.Table:
-        columns = _Columns(SCHEMAS["nodes"])
-        for row in self._stays:
-            columns.add(*row)
-        return columns.table()
+        return _table("nodes", [tuple(row) for row in self._stays])
 
 
 def fold(events: Iterable[ev.Event]) -> dict[str, pa.Table]:

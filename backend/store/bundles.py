@@ -26,7 +26,7 @@ from backend.model.events import SCHEMA_VERSION
 from backend.store import logs
 from backend.store.errors import StoreError
 from backend.store.files import TEMPORARY, flush, sha256, write_whole
-from backend.store.rows import OPEN, RunStatus
+from backend.store.rows import OPEN, ExperimentRow, RunRow, RunStatus
 from backend.store.store import Store
 
 BUNDLE_VERSION = 1
@@ -36,6 +36,7 @@ MAX_TOTAL_BYTES = 8 * 2**30
 """Limits of what a bundle may unpack to; the largest runs we know of are some hundred megabytes."""
 MAX_MANIFEST_BYTES = 64 * 2**20
 _MEMBER = re.compile(r"^runs/(\d{1,6})/(log/part-\d{6}|tables/[a-z_]{1,40})\.parquet$")
+_ARM = re.compile(r"[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?")
 _MANIFEST = "bundle.json"
 
 
@@ -151,13 +152,12 @@ def _check_contents(manifest: dict[str, Any], staging: Path) -> None:
     """Every run has a row that makes sense, a log that can be read, and the hash the row states."""
     for number, row in enumerate(manifest["runs"]):
         try:
-            known = isinstance(row["arm"], str) and isinstance(row["seed"], int) and row["status"] not in OPEN
-            known = known and row["experiment"] in manifest["experiments"]
-            name = manifest["experiments"][row["experiment"]]["name"] if known else None
-        except (KeyError, TypeError):
-            known, name = False, None
-        if not known or not isinstance(name, str):
-            raise BundleError(f"run {number} of the manifest is not what Podshift writes")
+            run = msgspec.convert(row, RunRow)
+            msgspec.convert(manifest["experiments"][run.experiment], ExperimentRow)
+        except (KeyError, msgspec.ValidationError) as error:
+            raise BundleError(f"run {number} of the manifest is not what Podshift writes: {error}") from None
+        if run.status in OPEN or not _ARM.fullmatch(run.arm) or not 0 <= run.seed < 2**53:
+            raise BundleError(f"run {number} of the manifest has an arm, a seed or a status that no ended run has")
         digest = hashlib.sha256()
         try:
             for event_line in _lines(staging / "runs" / str(number) / "log"):

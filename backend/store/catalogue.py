@@ -272,7 +272,7 @@ class Catalogue:
             rows = connection.execute(
                 select(runs.c.id, runs.c.pid, runs.c.process_started).where(runs.c.status.in_(OPEN))
             ).all()
-        return [row.id for row in rows if row.pid is None or process_started(row.pid) != row.process_started]
+        return [row.id for row in rows if not _lives(row.pid, row.process_started)]
 
     # -- audit
 
@@ -332,6 +332,10 @@ class Catalogue:
             if limit is not None:
                 page = page.limit(max(0, min(limit, MAX_ROWS)))
             return connection.execute(page).mappings().all(), total
+
+
+def _lives(pid: int | None, started: str | None) -> bool:
+    return pid is not None and started is not None and process_started(pid) == started
 
 
 def _experiment(row: Any) -> ExperimentRow:

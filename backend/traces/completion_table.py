@@ -4,12 +4,10 @@ The table says nothing of submissions, nodes or moves: both runs submit every jo
 time, and have no nodes.
 """
 
-import math
-
 from backend.model import events as ev
 from backend.model.objects import Job
 from backend.traces.errors import TraceError
-from backend.traces.tables import csv_rows
+from backend.traces.tables import fitted, header_and_rows, seconds
 
 ARMS = ("default", "migrated")
 DEFAULT_NAMES = ("default", "default_s", "default seconds", "ns", "ns_s")
@@ -18,18 +16,15 @@ MIGRATED_NAMES = ("migrated", "migrated_s", "migrated seconds", "specon", "speco
 
 def read(content: bytes, name: str = "completion table") -> list[tuple[str, float, float]]:
     """Job, default seconds, migrated seconds. Raises TraceError."""
-    rows = csv_rows(content, name)
-    _, header = next(rows, (1, []))
-    columns = [cell.lower() for cell in header]
+    first, columns, rows = header_and_rows(content, name)
     default = next((columns.index(one) for one in DEFAULT_NAMES if one in columns), None)
     migrated = next((columns.index(one) for one in MIGRATED_NAMES if one in columns), None)
     if "job" not in columns or default is None or migrated is None:
-        raise TraceError(name, 1, "the first line must be job,default_s,migrated_s (or job,NS_s,SpeCon_s)")
+        raise TraceError(name, first, "must be job,default_s,migrated_s (or job,NS_s,SpeCon_s)")
     found: list[tuple[str, float, float]] = []
     seen: dict[str, int] = {}
-    for line, cells in rows:
-        if len(cells) < len(columns):
-            raise TraceError(name, line, f"has {len(cells)} cells, the first line has {len(columns)}")
+    for line, written in rows:
+        cells = fitted(written, columns, name, line, needed=len(columns))
         job = cells[columns.index("job")]
         job = f"job{job}" if job.isdecimal() else job
         if not job:
@@ -37,20 +32,17 @@ def read(content: bytes, name: str = "completion table") -> list[tuple[str, floa
         if job in seen:
             raise TraceError(name, line, f"'{job[:60]}' is there already, in line {seen[job]}")
         seen[job] = line
-        found.append((job, _seconds(cells[default], name, line), _seconds(cells[migrated], name, line)))
+        found.append((job, _completion(cells[default], name, line), _completion(cells[migrated], name, line)))
     if not found:
         raise TraceError(name, None, "holds no job")
     return found
 
 
-def _seconds(text: str, name: str, line: int) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not (math.isfinite(seconds) and seconds > 0):
+def _completion(text: str, name: str, line: int) -> float:
+    value = seconds(text)
+    if value is None or value <= 0:
         raise TraceError(name, line, f"{text[:40]!r} is no completion time in seconds")
-    return seconds
+    return value
 
 
 def to_events(

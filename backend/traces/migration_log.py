@@ -4,14 +4,13 @@ An empty target means: considered and left in place. The log says nothing of sub
 run made from it says no more: a job is first seen on its source, a move takes no time, and nothing ends.
 """
 
-import math
 from datetime import UTC, datetime
 from itertools import pairwise
 
 from backend.model import events as ev
 from backend.model.objects import Job, Node, Pod
 from backend.traces.errors import TraceError
-from backend.traces.tables import base_job, csv_rows
+from backend.traces.tables import base_job, fitted, header_and_rows, seconds
 
 SOURCE_NAMES = ("orginal_node", "original_node")
 """The authors' file has the first spelling."""
@@ -35,21 +34,20 @@ class Row:
 
 def read(content: bytes, name: str = "migration log") -> list[Row]:
     """The rows, times relative to the first. Raises TraceError."""
-    rows = csv_rows(content, name)
-    _, header = next(rows, (1, []))
-    columns = [cell.lower() for cell in header]
+    header, columns, rows = header_and_rows(content, name)
     source = next((spelling for spelling in SOURCE_NAMES if spelling in columns), None)
     if source is None or not {"time", "job", "to_node"} <= set(columns):
-        raise TraceError(name, 1, "the first line must be time,job,orginal_node,to_node")
+        raise TraceError(name, header, "must be time,job,orginal_node,to_node")
     place = {key: columns.index(key) for key in ("time", "job", source, "to_node")}
+    needed = len(columns) - 1 if place["to_node"] == len(columns) - 1 else len(columns)
     found: list[Row] = []
     for line, written in rows:
-        if len(written) > len(columns):
-            raise TraceError(name, line, f"has {len(written)} cells, the first line has {len(columns)}")
-        cells = written + [""] * (len(columns) - len(written))
+        cells = fitted(written, columns, name, line, needed=needed)
         job, origin, target = (cells[place[key]] for key in ("job", source, "to_node"))
         if not job or not origin:
             raise TraceError(name, line, "must name a job and the node it is on")
+        if target == origin:
+            raise TraceError(name, line, f"moves '{job[:60]}' to the node that it is on")
         found.append(Row(line, _time(cells[place["time"]], name, line), base_job(job), origin, target))
     if not found:
         raise TraceError(name, None, "holds no line but the first")
@@ -63,17 +61,14 @@ def read(content: bytes, name: str = "migration log") -> list[Row]:
 
 
 def _time(text: str, name: str, line: int) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
+    value = seconds(text)
+    if value is None:
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
             raise TraceError(name, line, f"{text[:40]!r} is no time (seconds, or 2020-01-04 22:43:11)") from None
-        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    if not math.isfinite(seconds):
-        raise TraceError(name, line, f"{text[:40]!r} is no time")
-    return seconds
+        value = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    return value
 
 
 def to_events(rows: list[Row], *, run: str = "migration-log", experiment: str = "migration-log") -> list[ev.Event]:
@@ -82,14 +77,22 @@ def to_events(rows: list[Row], *, run: str = "migration-log", experiment: str = 
     nodes = sorted({row.source for row in rows} | {row.target for row in rows if row.target})
     log += [ev.NodeAdded(0.0, Node(node, NODE_CPU_MILLIS, NODE_MEMORY_BYTES)) for node in nodes]
     where: dict[str, tuple[str, str]] = {}
+    pods: dict[str, int] = {}
     for row in rows:
         if row.job not in where:
-            log += _appear(row, 0.0)
+            log.append(ev.JobSubmitted(0.0, Job(row.job, "unknown")))
+            log += _run_on(0.0, Pod(row.job, row.job), row.source)
             where[row.job] = (row.job, row.source)
+            pods[row.job] = 1
     moves = 0
-    pods: dict[str, int] = {}
     for number, row in enumerate(rows, 1):
-        pod, _ = where[row.job]
+        pod, node = where[row.job]
+        if node != row.source:
+            reason = f"the log finds {row.job} on {row.source} next"
+            log.append(ev.PodEvicted(row.time, pod, node, reason))
+            pod = _name(row.job, "restarted", pods)
+            log += _run_on(row.time, Pod(pod, row.job, pods[row.job] - 1), row.source)
+            where[row.job] = (pod, row.source)
         target = row.target or None
         verdict: ev.Verdict = "migrate" if target else "no-better-node"
         reason = f"{row.job} moves from {row.source} to {target}" if target else f"{row.job} stays on {row.source}"
@@ -100,14 +103,11 @@ def to_events(rows: list[Row], *, run: str = "migration-log", experiment: str = 
         if target is None:
             continue
         moves += 1
-        count = pods[row.job] = pods.get(row.job, 0) + 1
-        new = f"{row.job}-migrated" if count == 1 else f"{row.job}-migrated-{count}"
+        new = _name(row.job, "migrated", pods)
         log += [
             ev.MigrationStarted(row.time, moves, row.job, pod, row.source, target, "recorded", reason),
             ev.PodEvicted(row.time, pod, row.source, f"migration {moves} to {target}"),
-            ev.PodCreated(row.time, Pod(new, row.job, count, target, moves)),
-            ev.PodBound(row.time, new, target),
-            ev.PodStarted(row.time, new, target),
+            *_run_on(row.time, Pod(new, row.job, pods[row.job] - 1, target, moves), target),
             ev.MigrationFinished(row.time, moves, row.job, new, target, 0.0),
         ]
         where[row.job] = (new, target)
@@ -115,11 +115,12 @@ def to_events(rows: list[Row], *, run: str = "migration-log", experiment: str = 
     return log
 
 
-def _appear(row: Row, time: float) -> list[ev.Event]:
-    job = Job(row.job, "unknown")
-    return [
-        ev.JobSubmitted(time, job),
-        ev.PodCreated(time, Pod(row.job, row.job)),
-        ev.PodBound(time, row.job, row.source),
-        ev.PodStarted(time, row.job, row.source),
-    ]
+def _name(job: str, what: str, pods: dict[str, int]) -> str:
+    """Name of the next pod of a job; no job can have it, as base_job takes such endings away."""
+    number = pods[job]
+    pods[job] += 1
+    return f"{job}-{what}" if number == 1 else f"{job}-{what}-{number}"
+
+
+def _run_on(time: float, pod: Pod, node: str) -> list[ev.Event]:
+    return [ev.PodCreated(time, pod), ev.PodBound(time, pod.name, node), ev.PodStarted(time, pod.name, node)]

@@ -4,14 +4,16 @@
 default placement; job_node_info.csv holds the same as lines `job,node`, with or without a first line of that name.
 """
 
+import re
 from collections.abc import Mapping
 
 from backend.model import events as ev
 from backend.model.objects import Job, Node, Pod
 from backend.traces.errors import TraceError
 from backend.traces.migration_log import NODE_CPU_MILLIS, NODE_MEMORY_BYTES
-from backend.traces.tables import base_job, csv_rows, text_of
+from backend.traces.tables import base_job, csv_rows, pod_order, text_of
 
+_PLAIN = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 NOT_BOUND = "<none>"
 """What kubectl writes for a pod without a node."""
 
@@ -38,31 +40,43 @@ def read_listing(content: bytes, name: str = "node listing") -> dict[str, str]:
             found[pod] = node
     if columns is None:
         raise TraceError(name, None, "is empty")
+    if not found:
+        raise TraceError(name, None, "holds no pod that is on a node")
     return found
 
 
 def read_job_node_info(content: bytes, name: str = "job_node_info.csv") -> dict[str, str]:
-    """Job -> node of its first pod, in the order of the lines. Raises TraceError."""
+    """Job -> node of its first pod, in the order of the lines; `x-migrated` only counts where there is no x.
+
+    Raises TraceError.
+    """
     found: dict[str, str] = {}
+    pods: dict[str, str] = {}
+    seen: set[str] = set()
     for number, (line, cells) in enumerate(csv_rows(content, name)):
         if number == 0 and [cell.lower() for cell in cells[:2]] in (["job", "node"], ["name", "node"]):
             continue
         if len(cells) != 2 or not all(cells):
             raise TraceError(name, line, "must be job,node")
-        job = base_job(cells[0])
-        if job in found:
-            raise TraceError(name, line, f"job '{job[:60]}' is there already")
-        found[job] = cells[1]
+        pod, job = cells[0], base_job(cells[0])
+        if pod in seen:
+            raise TraceError(name, line, f"'{pod[:60]}' is there already")
+        seen.add(pod)
+        if job not in pods or pod_order(pod) < pod_order(pods[job]):
+            pods[job], found[job] = pod, cells[1]
     if not found:
         raise TraceError(name, None, "holds no job")
     return found
 
 
 def write_job_node_info(placements: Mapping[str, str]) -> str:
-    """job_node_info.csv of job -> node."""
+    """job_node_info.csv of job -> node. Raises TraceError for a name that the authors' scripts could not read.
+
+    They split lines at commas and know no quotes; and a spreadsheet must not take a name for a formula.
+    """
     for name in (*placements, *placements.values()):
-        if any(character in name for character in ',"\r\n'):
-            raise ValueError(f"{name!r} cannot stand in job_node_info.csv: it holds a comma, quote or line break")
+        if not _PLAIN.fullmatch(name):
+            raise TraceError("job_node_info.csv", None, f"{name[:60]!r} cannot stand in it: it is no Kubernetes name")
     return "job,node\n" + "".join(f"{job},{node}\n" for job, node in placements.items())
 
 
@@ -73,7 +87,7 @@ def to_events(
     log: list[ev.Event] = [ev.RunStarted(0.0, run, experiment, "listing", 0)]
     log += [ev.NodeAdded(0.0, Node(node, NODE_CPU_MILLIS, NODE_MEMORY_BYTES)) for node in sorted(set(pods.values()))]
     jobs: dict[str, int] = {}
-    for pod, node in pods.items():
+    for pod, node in sorted(pods.items(), key=lambda item: pod_order(item[0])):
         job = base_job(pod)
         if job not in jobs:
             log.append(ev.JobSubmitted(0.0, Job(job, "unknown")))

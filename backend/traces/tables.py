@@ -2,12 +2,18 @@
 
 import csv
 import io
-from collections.abc import Iterator
+import math
+import re
+from collections.abc import Iterator, Sequence
 
 from backend.traces.errors import TraceError
 
 MAX_BYTES = 50 * 2**20
 """Files of these kinds are kilobytes; beyond this it is another file."""
+MAX_SECONDS = 1e11
+"""About the year 5100; more are milliseconds or no time at all, and sums of them would lose the seconds."""
+_NUMBER = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", re.ASCII | re.IGNORECASE)
+_SUFFIX = re.compile(r"(-(migrated|restarted)(-[0-9]{1,9})?)+$")
 
 
 def text_of(content: bytes, name: str) -> str:
@@ -24,8 +30,8 @@ def text_of(content: bytes, name: str) -> str:
 
 
 def csv_rows(content: bytes, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Line number and cells, stripped, of each row that is not empty."""
-    reader = csv.reader(io.StringIO(text_of(content, name), newline=""))
+    """Line number and cells, stripped, of each row that is not empty. Raises TraceError."""
+    reader = csv.reader(io.StringIO(text_of(content, name), newline=""), strict=True)
     try:
         for row in reader:
             cells = [cell.strip() for cell in row]
@@ -35,6 +41,44 @@ def csv_rows(content: bytes, name: str) -> Iterator[tuple[int, list[str]]]:
         raise TraceError(name, reader.line_num, str(error)) from None
 
 
+def header_and_rows(content: bytes, name: str) -> tuple[int, list[str], Iterator[tuple[int, list[str]]]]:
+    """Line and names (in small letters) of the header, and the rows below it. Raises TraceError."""
+    rows = csv_rows(content, name)
+    line, header = next(rows, (1, []))
+    columns = [cell.lower() for cell in header]
+    twice = next((column for column in columns if column and columns.count(column) > 1), None)
+    if twice is not None:
+        raise TraceError(name, line, f"names the column '{twice[:40]}' twice")
+    return line, columns, rows
+
+
+def fitted(cells: list[str], columns: Sequence[str], name: str, line: int, *, needed: int) -> list[str]:
+    """As many cells as there are columns; at least `needed` have to be written. Raises TraceError.
+
+    A row with more is not cut: it may hold a number with a decimal comma.
+    """
+    width = len(columns)
+    if len(cells) < needed or any(cells[width:]):
+        raise TraceError(name, line, f"has {len(cells)} cells, the first line has {width}")
+    return cells[:width] + [""] * (width - len(cells))
+
+
+def seconds(text: str) -> float | None:
+    """The number of seconds that a cell holds; None if it holds none, or more than MAX_SECONDS."""
+    try:
+        value = float(text) if _NUMBER.fullmatch(text) else math.nan
+    except ValueError:
+        return None
+    return value if abs(value) <= MAX_SECONDS else None
+
+
 def base_job(pod: str) -> str:
-    """The job that a pod of the original tools belongs to: `job1-migrated` is a pod of job1."""
-    return pod.removesuffix("-migrated")
+    """The job that a pod belongs to: `job1-migrated` is a pod of job1, as are our own `job1-migrated-2` and
+    `job1-restarted`."""
+    return _SUFFIX.sub("", pod) or pod
+
+
+def pod_order(pod: str) -> tuple[bool, int]:
+    """Sorts the pods of a job by age: itself, `-migrated`, `-migrated-2` ..."""
+    number = re.search(r"-([0-9]{1,9})$", pod.removeprefix(base_job(pod)))
+    return pod != base_job(pod), int(number[1]) if number else 0

@@ -8,7 +8,7 @@ from dash import dcc, html
 from dashboard.components import badges, grid
 from dashboard.components.icons import icon
 from dashboard.components.panel import panel
-from dashboard.components.states import empty, loading
+from dashboard.components.states import empty, loading, sentence
 from dashboard.formats import MISSING, number, plural, quantity, signed
 from dashboard.pages.frame import heading, page
 from dashboard.pages.run import toggle
@@ -20,6 +20,8 @@ RUNS = "compare-runs"
 JOB_TABLE = "compare-jobs"
 JOBS = "compare-job-rows"
 PAIR = "compare-pair"
+SHORT = 60
+"""Characters of a remark that still fit a badge."""
 COLOUR = "compare-colour"
 
 HEADLINES = {
@@ -136,6 +138,7 @@ def head(links: Links, state: CompareState, search: str, compared: Mapping[str, 
                 ],
                 className="reading",
             ),
+            *[html.P(sentence(note), className="reading") for note in _notes(compared) if len(note) > SHORT],
             _all_metrics(compared, a, b),
         ],
         **{"data-state": "ready"},
@@ -153,9 +156,16 @@ def _about(compared: Mapping[str, Any]) -> list[Any]:
     said = [html.Span(", ".join(a.get("experiments") or []), className="quiet")]
     if compared.get("so_far"):
         said.append(html.Span("so far: runs are still under way", className="badge badge-live"))
-    notes = compared.get("notes") or ([compared["note"]] if compared.get("note") else [])
-    said += [html.Span(note, className="badge badge-quiet wide") for note in notes if not note.startswith("so far")]
+    said += [html.Span(note, className="badge badge-quiet") for note in _notes(compared) if len(note) <= SHORT]
     return said
+
+
+def _notes(compared: Mapping[str, Any]) -> list[str]:
+    """What the backend remarks; while runs are under way, what is missing so far is no remark."""
+    notes = compared.get("notes") or ([compared["note"]] if compared.get("note") else [])
+    return [
+        note for note in notes if not note.startswith("so far") and not (compared.get("so_far") and "left out" in note)
+    ]
 
 
 def _validity(compared: Mapping[str, Any]) -> html.Ul:
@@ -194,11 +204,16 @@ def _headline(metric: Mapping[str, Any]) -> html.Div:
                 [html.Span(word, className=f"tone-{tone}"), f" {signed(difference, 1, unit)}" if relative else None],
                 className="headline-word",
             ),
-            html.Div(f"{number(metric.get('a'))} → {number(metric.get('b'))} {unit}", className="headline-pair"),
+            html.Div(
+                f"{number(metric.get('a'))} → {number(metric.get('b'))} {unit}" if difference is not None else None,
+                className="headline-pair",
+            ),
             html.Div(
                 f"95 % interval {signed(interval[0])} to {signed(interval[1], 1, unit)}, n = {metric.get('n')}"
                 if interval
-                else metric.get("note") or "single run, no interval",
+                else (metric.get("note") or "single run, no interval")
+                if difference is not None
+                else None,
                 className="headline-interval",
             ),
         ],

@@ -213,14 +213,29 @@ def _policies(values: Mapping[str, Any], given: Mapping[str, Any], policies: Map
                         size="sm",
                     ),
                     id=PIN,
+                    hidden=values["side"] != "both",
                 ),
             ],
             className="sides",
         ),
         html.Div(
             [
-                _policy("scheduler", "Scheduler", values["scheduler"], policies["schedulers"], given["scheduler"]),
-                _policy("migration", "Migration policy", values["migration"], migrations, given["migration"]),
+                _policy(
+                    "scheduler",
+                    "Scheduler",
+                    value=values["scheduler"],
+                    choices=policies["schedulers"],
+                    given=given["scheduler"],
+                    hidden=False,
+                ),
+                _policy(
+                    "migration",
+                    "Migration policy",
+                    value=values["migration"],
+                    choices=migrations,
+                    given=given["migration"],
+                    hidden=values["side"] == "off",
+                ),
             ],
             className="fields two policies",
         ),
@@ -228,7 +243,7 @@ def _policies(values: Mapping[str, Any], given: Mapping[str, Any], policies: Map
 
 
 def _policy(
-    name: str, label: str, value: str, choices: Sequence[Mapping[str, Any]], given: Mapping[str, Any]
+    name: str, label: str, *, value: str, choices: Sequence[Mapping[str, Any]], given: Mapping[str, Any], hidden: bool
 ) -> html.Div:
     chosen = next((choice for choice in choices if choice["name"] == value), None)
     return html.Div(
@@ -258,6 +273,7 @@ def _policy(
         ],
         className="policy",
         id=f"policy-{name}",
+        hidden=hidden,
     )
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import dash_mantine_components as dmc
+import yaml
 from dash import html
 
 from dashboard.components import grid
@@ -263,14 +263,8 @@ def config_tab(run: Mapping[str, Any]) -> list[Any]:
                 "This run was imported from a record that holds none, so its configuration is not known.",
             )
         ]
-    arm = run.get("arm_configuration") or run.get("configuration") or next(
-        (one for one in specification.get("arms") or [] if one.get("name") == run.get("arm")), {}
-    )  # fmt: skip
     rows = [("run", str(run["id"])), ("arm", str(run.get("arm"))), ("seed", str(run.get("seed")))]
-    rows += leaves({name: value for name, value in arm.items() if name != "name"})
-    rows += leaves(
-        {name: value for name, value in specification.items() if name not in ("arms", "name", "description", "title")}
-    )
+    rows += leaves(run.get("configuration") or {})
     if run.get("log_sha256"):
         rows.append(("log (SHA-256)", str(run["log_sha256"])))
     return [
@@ -282,11 +276,18 @@ def config_tab(run: Mapping[str, Any]) -> list[Any]:
                     className="plain settings",
                 ),
                 className="table-scroll",
+                tabIndex="0",
+                role="region",
+                **{"aria-label": "Settings of this run"},
             ),
         ),
         _section(
             "Specification of the experiment",
-            dmc.Code(run.get("yaml") or json.dumps(specification, indent=2), block=True, className="yaml"),
+            html.Pre(
+                yaml.safe_dump(specification, sort_keys=False, allow_unicode=True, width=110),
+                className="yaml",
+                tabIndex="0",
+            ),
         ),
     ]
 
@@ -297,14 +298,13 @@ def leaves(value: Any, prefix: str = "") -> list[tuple[str, str]]:
         return [leaf for name, inner in value.items() for leaf in leaves(inner, f"{prefix}{name}.")]
     if isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         return [leaf for place, inner in enumerate(value) for leaf in leaves(inner, f"{prefix}{place}.")]
-    shown = (
-        ", ".join(map(str, value))
-        if isinstance(value, list)
-        else {True: "yes", False: "no", None: MISSING}.get(value, value)
-        if isinstance(value, bool | None)
-        else value
-    )
-    return [(prefix.rstrip("."), str(shown))]
+    if isinstance(value, list):
+        shown = ", ".join(map(str, value))
+    elif isinstance(value, bool):
+        shown = "yes" if value else "no"
+    else:
+        shown = MISSING if value is None else str(value)
+    return [(prefix.rstrip("."), shown)]
 
 
 def _section(title: str, body: Any, controls: Any = None, hint: str = "") -> html.Section:

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from backend.store.store import Store
-from tests.api.conftest import Api, specification
+from tests.api.conditions import specification
+from tests.api.conftest import Api
 from tests.data.broken_specifications import BROKEN, contains_field
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.api.conftest import Api, wait_until
+from tests.api.conditions import wait_until
+from tests.api.conftest import Api
 
 TABLES = (
     "jobs",

@@ -251,7 +251,8 @@ def test_every_graph_has_a_name_a_sentence_and_a_table(open_page: Callable[..., 
     page = open_page(addresses(pair)["compare"])
     for view in ("dumbbell", "ecdf", "pair", "areas"):
         panel = page.locator(".panel", has=page.locator(f'[id*=\'"view":"{view}"\']'))
-        figure = panel.get_by_role("img")
+        figure = panel.locator(".figure")
+        expect(figure).to_have_attribute("role", "img")
         expect(figure).to_have_attribute("aria-label", re.compile(r".+\. .+\..*View as table"))
         panel.get_by_role("switch").check()
         expect(panel.locator("table caption")).to_be_visible()

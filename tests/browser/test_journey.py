@@ -23,7 +23,8 @@ def test_two_clicks_lead_from_the_start_page_to_a_comparison(open_page: Callable
     expect(page.locator("h1")).to_contain_text("migrated")
     expect(page.locator(".headline").first).to_be_visible()
     for view in ("dumbbell", "ecdf", "pair", "areas"):
-        expect(page.locator(f'[id*=\'"view":"{view}"\'] .main-svg').first).to_be_visible()
+        # The example is paced, so that one can watch it: it takes some ten seconds an arm.
+        expect(page.locator(f'[id*=\'"view":"{view}"\'] .main-svg').first).to_be_visible(timeout=90_000)
     for check in ("workload", "schedule", "initial placement", "seed"):
         expect(page.locator(".validity")).to_contain_text(f"same {check}")
     expect(page.locator(".reading")).to_contain_text("negative = B is faster")

@@ -48,6 +48,7 @@ def test_parts_without_inputs_stay_as_written() -> None:
         "a list of jobs",
         "failures of nodes",
         "costs of a migration",
+        "telemetry",
     ]
 
 
