@@ -12,6 +12,7 @@ from backend.control.controller import Controller
 from backend.control.loop import drive
 from backend.experiments.execute import run_arm
 from backend.experiments.specification import load, parse
+from backend.experiments.worker import collect_seldom
 from backend.folds.summary import summarise
 from backend.folds.tables import fold
 from backend.migration.life import LifeParameters, MigrationLife
@@ -94,4 +95,5 @@ def seven_jobs() -> float:
 
 def _begin() -> float:
     gc.collect()
+    collect_seldom()  # as every process that executes runs does
     return time.process_time()

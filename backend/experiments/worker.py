@@ -4,11 +4,13 @@ Each run's log and rows are written by the process that executes it; the runner 
 runner is gone ends at once: nobody could stop it any more, and the next runner must find its runs free.
 """
 
+import gc
 import logging
 import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
@@ -27,6 +29,12 @@ from backend.store.files import remove_leftovers
 from backend.store.logs import LogWriter
 from backend.store.rows import OPEN, RunProgress, RunStatus
 from backend.store.store import Store
+
+GC_OBJECTS = 200_000
+"""New objects between two collections. Logs are made of values without cycles; at Python's default of some hundreds,
+the collector takes a fifth of a run to find nothing."""
+PROGRESS_S = 0.5
+"""Wall-clock seconds between two writes of a run's progress; this is also when its events become visible to readers."""
 
 _logger = logging.getLogger(__name__)
 
@@ -113,6 +121,7 @@ def work(home: Path, url: str | None, connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the runner says what it means
     signal.signal(signal.SIGTERM, interrupt)
     threading.Thread(target=_end_with_parent, name="podshift-parent", daemon=True).start()
+    collect_seldom()
     store = Store(home, url)
     while True:
         try:
@@ -120,6 +129,12 @@ def work(home: Path, url: str | None, connection: Connection) -> None:
         except EOFError:
             return
         connection.send(execute(store, task, interrupted.is_set))
+
+
+def collect_seldom() -> None:
+    """Set the garbage collector of this process to what runs need."""
+    gc.freeze()
+    gc.set_threshold(GC_OBJECTS, 20, 100)
 
 
 def execute(store: Store, task: Task, interrupted: Callable[[], bool] = lambda: False) -> Result:
@@ -145,20 +160,7 @@ def _execute(store: Store, task: Task, interrupted: Callable[[], bool]) -> Resul
     specification = parse(stored.specification)
     log = _FoldedLog(store.log_writer(task.run))
 
-    def progress(reached: Progress) -> None:
-        log.writer.flush()
-        store.set_progress(
-            task.run,
-            RunProgress(
-                time_s=reached.time_s,
-                jobs_done=reached.jobs_done,
-                jobs=reached.jobs,
-                fraction=reached.fraction,
-                eta_s=reached.eta_s,
-                events=reached.events,
-            ),
-        )
-
+    progress = _ProgressWriter(store, task.run, log.writer)
     outcome = run_arm(
         specification,
         row.arm,
@@ -172,9 +174,35 @@ def _execute(store: Store, task: Task, interrupted: Callable[[], bool]) -> Resul
     error = None
     if status == "stopped" and interrupted():
         status, error = "interrupted", "The service ended before the run did."
+    progress.finish()
     tables = log.fold.tables()
     store.finish_run(task.run, status, summarise(tables), tables, log_sha256=log.writer.close(), error=error)
     return Result(status, outcome.placements)
+
+
+class _ProgressWriter:
+    """Writes how far a run is, and the log up to there, every PROGRESS_S; called more often than that."""
+
+    def __init__(self, store: Store, run: str, log: LogWriter) -> None:
+        self._store = store
+        self._run = run
+        self._log = log
+        self._next = 0.0
+        self._unwritten: Progress | None = None
+
+    def __call__(self, reached: Progress) -> None:
+        self._unwritten = reached
+        if time.monotonic() >= self._next:
+            self.finish()
+            self._next = time.monotonic() + PROGRESS_S
+
+    def finish(self) -> None:
+        """Write what was reached last."""
+        reached, self._unwritten = self._unwritten, None
+        if reached is not None:
+            self._log.flush()
+            values = {name: getattr(reached, name) for name in RunProgress.__struct_fields__}
+            self._store.set_progress(self._run, RunProgress(**values))
 
 
 class _FoldedLog:

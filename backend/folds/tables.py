@@ -1,8 +1,7 @@
 """From a log to its tables, in one pass and event by event, so that a growing log is folded as it grows."""
 
-from collections.abc import Callable, Iterable
-from itertools import repeat
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -14,48 +13,54 @@ from backend.model.objects import Job, Pod
 NODE_LOST = "node lost"
 """The reason that clusters give for a pod that went with its node."""
 BATCH_ROWS = 65_536
-"""Rows of a growing table that are kept as Python objects: 64 Ki of them are some 10 MB."""
+"""Rows of a growing table that are kept as Python objects before they are packed."""
+Columns = tuple[tuple[Any, ...], ...]
+Record = TypeVar("Record")
 _json = msgspec.json.Encoder()
 
 
 class _Rows:
-    """A growing table. Rows are tuples in the order of the schema, turned into columns a batch at a time."""
+    """A growing table: a list for each column, packed into an Arrow batch from time to time."""
 
-    __slots__ = ("_batches", "_rows", "schema")
+    __slots__ = ("_batches", "_lists", "schema")
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
-        self._rows: list[tuple[Any, ...]] = []
+        self._lists: list[list[Any]] = [[] for _ in schema]
         self._batches: list[pa.RecordBatch] = []
 
     def add(self, row: tuple[Any, ...]) -> None:
-        self._rows.append(row)
-        if len(self._rows) >= BATCH_ROWS:
-            self._pack()
+        """One row, in the order of the schema."""
+        for mine, value in zip(self._lists, row, strict=True):
+            mine.append(value)
+        self._pack(BATCH_ROWS)
 
-    def extend(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        self._rows.extend(rows)
-        if len(self._rows) >= BATCH_ROWS:
-            self._pack()
+    def extend(self, *columns: Collection[Any]) -> None:
+        """Many rows, by columns."""
+        for mine, column in zip(self._lists, columns, strict=True):
+            mine.extend(column)
+        self._pack(BATCH_ROWS)
 
     def table(self) -> pa.Table:
         """The rows so far."""
-        batches = [*self._batches, _batch(self.schema, self._rows)] if self._rows else self._batches
-        return pa.Table.from_batches(batches, self.schema)
+        self._pack(1)
+        return pa.Table.from_batches(self._batches, self.schema)
 
-    def _pack(self) -> None:
-        self._batches.append(_batch(self.schema, self._rows))
-        self._rows.clear()
+    def _pack(self, least: int) -> None:
+        if len(self._lists[0]) >= least:
+            self._batches.append(_batch(self.schema, self._lists))
+            for column in self._lists:
+                column.clear()
 
 
-def _batch(schema: pa.Schema, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+def _batch(schema: pa.Schema, columns: Iterable[Any]) -> pa.RecordBatch:
     arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _table(name: str, rows: list[tuple[Any, ...]]) -> pa.Table:
-    return pa.Table.from_batches([_batch(SCHEMAS[name], rows)])
+    schema = SCHEMAS[name]
+    return pa.Table.from_batches([_batch(schema, zip(*rows, strict=True) if rows else [()] * len(schema))])
 
 
 class _Job:
@@ -218,11 +223,9 @@ class Fold:
             row[4] = event.time
 
     def _usage_sampled(self, event: ev.UsageSampled) -> None:
-        rows = [self._nodes.get(node) for node in event.nodes]
-        columns = zip(repeat(event.time), event.nodes, event.cpu_millis, event.memory_bytes, rows, strict=False)
-        self._plain["usage"].extend(
-            (time, node, cpu, memory, row[1]) for time, node, cpu, memory, row in columns if row is not None
-        )
+        columns: Columns = (event.nodes, event.cpu_millis, event.memory_bytes)
+        rows, (nodes, cpu, memory) = _known(self._nodes, columns)
+        self._plain["usage"].extend([event.time] * len(rows), nodes, cpu, memory, [row[1] for row in rows])
 
     def _image_pulled(self, event: ev.ImagePulled) -> None:
         self._plain["images"].add((event.time, event.node, event.image, event.size_bytes, event.duration_s))
@@ -334,21 +337,14 @@ class Fold:
         )
 
     def _progress_reported(self, event: ev.ProgressReported) -> None:
-        active = self._active
-        columns = zip(
-            [active.get(pod) for pod in event.pods],
-            event.pods,
-            event.iterations,
-            event.values,
-            event.cpu_millis,
-            event.iteration_s,
-            strict=False,
-        )
-        time = event.time
+        columns: Columns = (event.pods, event.iterations, event.values, event.cpu_millis, event.iteration_s)
+        segments, (pods, *rest) = _known(self._active, columns)
         self._plain["progress"].extend(
-            (time, segment.job.name, pod, segment.node, iteration, value, cpu, seconds)
-            for segment, pod, iteration, value, cpu, seconds in columns
-            if segment is not None
+            [event.time] * len(segments),
+            [segment.job.name for segment in segments],
+            pods,
+            [segment.node for segment in segments],
+            *rest,
         )
 
     def _category_changed(self, event: ev.CategoryChanged) -> None:
@@ -443,21 +439,20 @@ class Fold:
         return _table("jobs", rows)
 
     def _segment_table(self) -> pa.Table:
-        rows = []
-        for one in self._segments:
-            rows.append(
-                (
-                    one.job.name,
-                    one.pod.name,
-                    one.node,
-                    one.pod.incarnation,
-                    one.bound_s,
-                    one.started_s,
-                    one.end_s,
-                    one.end,
-                    one.pod.migration,
-                )
+        rows = [
+            (
+                one.job.name,
+                one.pod.name,
+                one.node,
+                one.pod.incarnation,
+                one.bound_s,
+                one.started_s,
+                one.end_s,
+                one.end,
+                one.pod.migration,
             )
+            for one in self._segments
+        ]
         return _table("segments", rows)
 
     def _migration_table(self) -> pa.Table:
@@ -486,6 +481,17 @@ class Fold:
 
     def _node_table(self) -> pa.Table:
         return _table("nodes", [tuple(row) for row in self._stays])
+
+
+def _known(records: Mapping[str, Record], columns: Columns) -> tuple[list[Record], Columns]:
+    """The records that the first column names, and the columns without the entries that name none."""
+    found = [records.get(name) for name in columns[0]]
+    known = [record for record in found if record is not None]
+    if len(known) == len(found) and all(len(column) == len(found) for column in columns):
+        return known, columns
+    rows = [row for row in zip(found, *columns, strict=False) if row[0] is not None]
+    records_, *rest = zip(*rows, strict=True) if rows else [()] * (1 + len(columns))
+    return list(records_), tuple(rest)
 
 
 def fold(events: Iterable[ev.Event]) -> dict[str, pa.Table]:

@@ -8,6 +8,7 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backend.model.events import DecisionMade, PluginScores
 from backend.model.node_table import Bools, NodeTable
@@ -68,14 +69,20 @@ class Feasibility:
             feasible &= one.mask(job, table)
         return feasible
 
-    def refusals(self, job: Job, table: NodeTable) -> list[tuple[Filter, Bools]]:
-        """Each filter that refused any with the nodes it was the first to refuse; nodes that left are not counted."""
+    def refusals(self, job: Job, table: NodeTable, feasible: Bools | None = None) -> list[tuple[Filter, Bools]]:
+        """Each filter that refused any with the nodes it was the first to refuse; nodes that left are not counted.
+
+        `feasible` is what `mask` gave for the same pod a moment ago, where that is known: it saves work.
+        """
         left = table.present.copy()
         found: list[tuple[Filter, Bools]] = []
         static = self._static_masks(job, table)
         if static.refuses:
             for one, mask in zip(self._static, static.each, strict=True):
                 _take(one, mask, left, found)
+        elif feasible is not None and len(self._dynamic) == 1:
+            left &= ~feasible
+            return [(self._dynamic[0], left)] if left.any() else []
         for one in self._dynamic:
             _take(one, one.mask(job, table), left, found)
         return found
@@ -138,10 +145,21 @@ def refuse(
 def select(totals: Floats, ties: random.Random) -> tuple[int, int]:
     """Row of the highest total and how many rows share it; the seeded stream chooses among equals."""
     best = int(totals.argmax())
-    equals = np.flatnonzero(totals == totals[best])
+    equals = (totals == totals[best]).nonzero()[0]
     if len(equals) == 1:
         return best, 1
     return int(equals[ties.randrange(len(equals))]), len(equals)
+
+
+def best_rows(totals: Floats, chosen: int, shown: int) -> NDArray[np.int64]:
+    """The chosen row, then the other best ones, best first and equals in node order; `shown` in all."""
+    everything = shown >= len(totals)
+    rows = list(range(len(totals))) if everything else totals.argpartition(-shown)[-shown:].tolist()
+    if chosen not in rows:  # one of more equals than are shown
+        rows[0] = chosen
+    values = totals.take(rows).tolist()
+    order = sorted(zip(rows, values, strict=True), key=lambda one: (one[0] != chosen, -one[1], one[0]))
+    return np.array([row for row, _ in order])
 
 
 class Profile:
@@ -187,7 +205,7 @@ class Profile:
         if count < len(totals):
             totals[~feasible] = -np.inf
         chosen, equals = select(totals, self._ties)
-        return self._explain(pod, state, totals, given, chosen, equals, count)
+        return self._explain(pod, state, totals, given, chosen, equals, count, feasible)
 
     def _explain(
         self,
@@ -198,53 +216,44 @@ class Profile:
         chosen: int,
         equals: int,
         count: int,
+        feasible: Bools,
     ) -> DecisionMade:
         table = state.nodes
         names = table.names
-        shown = min(count, max(self._explain_nodes, len(names) if len(names) <= SMALL_CLUSTER else 0))
-        if shown == 1:
-            rows = [chosen]
-        elif shown < len(totals) // 2:
-            rows = np.argpartition(totals, -shown)[-shown:].tolist()
-        else:
-            rows = np.flatnonzero(totals > -np.inf).tolist()
-        values = totals[rows].tolist()
-        order = sorted(range(len(rows)), key=lambda place: (rows[place] != chosen, -values[place], rows[place]))[:shown]
-        if rows[order[0]] != chosen:
-            order = order[:-1]
-            rows = [chosen, *(rows[place] for place in order)]
-        else:
-            rows = [rows[place] for place in order]
+        shown = min(count, max(self._explain_nodes, SMALL_CLUSTER if len(names) <= SMALL_CLUSTER else 1))
+        rows = best_rows(totals, chosen, shown)
         scores = tuple(
-            PluginScores(
-                name,
-                weight,
-                tuple(normalised[rows].tolist()),
-                () if raw is None else tuple(raw[rows].tolist()),
-            )
-            for name, weight, normalised, raw in given
+            [
+                PluginScores(
+                    name,
+                    weight,
+                    tuple(normalised.take(rows).tolist()),
+                    () if raw is None else tuple(raw.take(rows).tolist()),
+                )
+                for name, weight, normalised, raw in given
+            ]
         )
+        values = totals.take(rows).tolist()
         node = names[chosen]
-        total = float(totals[chosen])
         among = f"the highest of {count} feasible nodes" if count > 1 else "the only feasible node"
         if equals > 1:
             among = f"drawn from {equals} equals, the highest of {count} feasible nodes"
         refused: dict[str, tuple[str, ...]] = {}
         counts: dict[str, int] = {}
         if count < table.present_count:
-            for one, mask in self._feasibility.refusals(pod.job, table):
-                lost = np.flatnonzero(mask)
+            for one, mask in self._feasibility.refusals(pod.job, table, feasible):
+                lost = mask.nonzero()[0]
                 counts[one.name] = len(lost)
-                refused[one.name] = tuple(names[row] for row in lost[: max(shown, 1)].tolist())
+                refused[one.name] = tuple([names[row] for row in lost[:shown].tolist()])
         return DecisionMade(
             state.time,
             pod.pod.name,
             node,
             self._policy,
-            f"bound to {node}: total score {total:.1f}, {among}",
+            f"bound to {node}: total score {values[0]:.1f}, {among}",
             count,
-            tuple(names[row] for row in rows),
-            tuple(totals[rows].tolist()),
+            tuple([names[row] for row in rows.tolist()]),
+            tuple(values),
             scores,
             refused,
             counts,

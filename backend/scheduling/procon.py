@@ -56,8 +56,8 @@ class ProConScheduler:
         mode: Literal["corrected", "paper"] = Field("corrected", description="estimate of what is left to do on a node")
         alpha: Annotated[float, Field(gt=0, le=1)] = Field(
             1.0,
-            description="part of a node's CPU from which on it is out of limit; with 1, mode paper never excludes a node "
-            "(as the authors ship it) and mode corrected excludes full ones",
+            description="part of a node's CPU from which on it is out of limit; with 1, mode paper never excludes a "
+            "node (as the authors ship it) and mode corrected excludes full ones",
         )
         smoothing: Annotated[float, Field(gt=0, le=1)] = Field(
             0.3, description="mode corrected: weight of the newest iteration time in its moving average"

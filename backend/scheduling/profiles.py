@@ -14,7 +14,7 @@ from backend.scheduling.scores import BalancedAllocation, ImageLocality, LeastAl
 
 Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 ExplainNodes = Annotated[Count, Field(le=1000)]
-EXPLAIN_NODES = 8
+EXPLAIN_NODES = 5
 """Nodes that a decision lists with their scores in a large cluster: enough to see what it was close to."""
 
 

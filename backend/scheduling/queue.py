@@ -17,7 +17,7 @@ def shape(job: Job) -> Shape:
     return (
         job.cpu_request_millis,
         job.memory_bytes,
-        tuple(sorted(job.node_selector.items())),
+        tuple(sorted(job.node_selector.items())) if job.node_selector else (),
         job.tolerations,
     )
 
@@ -70,6 +70,9 @@ class PendingQueue:
     def attempts(self) -> Iterator[PodRecord]:
         """Pods to try now, oldest first. The caller answers each with `discard` (placed, given up) or `refused`."""
         while self._awake or self._unseen:
+            if not self._awake:
+                yield next(iter(self._unseen.values()))
+                continue
             heads = [next(iter(self._lines[key].values())) for key in self._awake]
             heads.extend((self._order(name), record) for name, record in self._first_unseen())
             yield min(heads, key=lambda head: head[0])[1]

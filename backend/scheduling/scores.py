@@ -106,7 +106,7 @@ class Spreading:
 
     def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
         """100 x (max + min - count) / max over the feasible nodes; 100 for all where none has such a pod."""
-        counts = raw[feasible]
+        counts = raw.compress(feasible)
         most, least = float(counts.max()), float(counts.min())
         if most == 0:
             return np.full(len(raw), MAX_SCORE)

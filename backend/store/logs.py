@@ -6,6 +6,7 @@ things up without decoding it.
 
 import hashlib
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -123,10 +124,15 @@ def size(folder: Path) -> int:
     return sum(rows for _, _, rows in index(folder))
 
 
+@lru_cache(maxsize=10_000)  # Parts never change; a run watched for an hour has thousands, and is looked at each second.
+def _rows(path: Path, _written_ns: int) -> int:
+    return int(pq.read_metadata(path).num_rows)
+
+
 def index(folder: Path) -> Iterator[tuple[Path, int, int]]:
     """Path, first sequence number and rows of each complete part."""
     first = 0
     for path in parts(folder):
-        rows = pq.read_metadata(path).num_rows
+        rows = _rows(path, path.stat().st_mtime_ns)
         yield path, first, rows
         first += rows
