@@ -25,8 +25,10 @@ TABLE_S = 300
 """A table is asked for with its revision, so an old answer can never be a wrong one; this only frees memory."""
 PROBLEM_S = 1
 """A failure is shared too, so that many viewers do not hammer a backend that is down."""
-TABLE_ROWS = 200_000
-"""More rows than any figure can use; a longer table is marked as cut."""
+PART_ROWS = 200_000
+"""Rows of one answer, the most the backend gives; a longer table is asked for in parts."""
+MOST_ROWS = 1_000_000
+"""5,000 nodes with 200 samples each; beyond that the answers alone would be hundreds of megabytes."""
 CONNECT_S, ANSWER_S, TABLE_ANSWER_S = 2.0, 4.0, 30.0
 """The first two stay below the poller's patience (assets/poll.js), so that a viewer hears the reason."""
 
@@ -91,14 +93,27 @@ class Source:
         """One run: its row, specification, arm, siblings and revision."""
         return self._shared(f"run {name}", f"/api/v1/runs/{quote(name, safe='')}", SNAPSHOT_S)
 
-    def table(self, run: str, table: str, revision: object, job: str | None = None) -> dict[str, list[Any]] | Problem:
-        """Columns of one table of a run as of a revision."""
-        query = {"format": "json", "limit": TABLE_ROWS} | ({"job": job} if job else {})
-        path = f"/api/v1/runs/{quote(run, safe='')}/tables/{quote(table, safe='')}?{urlencode(query)}"
-        answer = self._shared(
-            f"the table {table} of run {run}", path, TABLE_S, timeout=TABLE_ANSWER_S, key=f"{path}#{revision}"
-        )
-        return answer if isinstance(answer, Problem) else answer["columns"]
+    def table(self, run: str, table: str, revision: object) -> dict[str, list[Any]] | Problem:
+        """Columns of one table of a run as of a revision, all rows."""
+        columns: dict[str, list[Any]] = {}
+        rows, total = 0, 1
+        while rows < total:
+            query = urlencode({"format": "json", "limit": PART_ROWS, "offset": rows})
+            path = f"/api/v1/runs/{quote(run, safe='')}/tables/{quote(table, safe='')}?{query}"
+            what = f"the table {table} of run {run}"
+            answer = self._shared(what, path, TABLE_S, timeout=TABLE_ANSWER_S, key=f"{path}#{revision}")
+            if isinstance(answer, Problem):
+                return answer
+            for name, values in answer["columns"].items():
+                columns[name] = [*columns[name], *values] if rows else values
+            total = int(answer.get("total") or 0)
+            if total > MOST_ROWS:
+                why = f"it has {total:,} rows, more than the {MOST_ROWS:,} that can be drawn; export it as CSV instead"
+                return self._problem(what, f"GET {self.backend_url}{path}", why, 200)
+            if not answer["rows"]:
+                break
+            rows += int(answer["rows"])
+        return columns
 
     def compare(self, a: Sequence[str], b: Sequence[str], revision: object) -> dict[str, Any] | Problem:
         """Runs a beside runs b, as of a revision of all of them."""

@@ -59,20 +59,21 @@ class Controller:
     def handle(self, event: ev.Event) -> Iterable[Outcome]:
         """Apply an event; what follows from it, in order. Events among it are applied already."""
         out: list[Outcome] = []
-        reaction = self._reactions.get(type(event))
-        if type(event) is ev.PodFinished or type(event) is ev.PodEvicted:
-            record = self.state.pods.get(event.pod)
-            job = record.pod.job if record is not None else None
-            self._apply(event)
-            if job is not None and reaction is not None:
-                reaction((event, job), out)
+        kind = type(event)
+        state = self.state
+        job = self._job_of(event.pod) if kind is ev.PodFinished or kind is ev.PodEvicted else None  # type: ignore[attr-defined]
+        state.apply(event)
+        self._scheduler.observe(event, state)
+        if job is not None:
+            self._pod_ended(event, job, out)  # type: ignore[arg-type]
         else:
-            self._apply(event)
+            reaction = self._reactions.get(kind)
             if reaction is not None:
                 reaction(event, out)
         if self._life.active:
-            self._put_all(self._life.handle(event, self.state), out)
-        self._put_all(self._migration.handle(event, self.state), out)
+            self._put_all(self._life.handle(event, state), out)
+        for outcome in self._migration.handle(event, state):
+            self._put(outcome, out)
         if self._queue.ready:
             self._schedule(out)
         return out

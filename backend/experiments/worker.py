@@ -159,17 +159,20 @@ def _execute(store: Store, task: Task, interrupted: Callable[[], bool]) -> Resul
         raise StoreError(f"experiment '{stored.id}' has no specification, so it cannot be run")
     specification = parse(stored.specification)
     log = _FoldedLog(store.log_writer(task.run))
-
     progress = _ProgressWriter(store, task.run, log.writer)
-    outcome = run_arm(
-        specification,
-        row.arm,
-        row.seed,
-        log,
-        pinned=task.pinned,
-        progress=progress,
-        should_stop=lambda: interrupted() or store.stop_requested(task.run),
-    )
+    try:
+        outcome = run_arm(
+            specification,
+            row.arm,
+            row.seed,
+            log,
+            pinned=task.pinned,
+            progress=progress,
+            should_stop=lambda: interrupted() or store.stop_requested(task.run),
+        )
+    except Exception:
+        log.writer.flush()  # what led to the error is what a person wants to see
+        raise
     status: RunStatus = outcome.status
     error = None
     if status == "stopped" and interrupted():

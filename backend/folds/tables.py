@@ -33,21 +33,20 @@ class _Rows:
         """One row, in the order of the schema."""
         for mine, value in zip(self._lists, row, strict=True):
             mine.append(value)
-        self._pack(BATCH_ROWS)
+        self._pack()
 
     def extend(self, *columns: Collection[Any]) -> None:
         """Many rows, by columns."""
         for mine, column in zip(self._lists, columns, strict=True):
             mine.extend(column)
-        self._pack(BATCH_ROWS)
+        self._pack()
 
     def table(self) -> pa.Table:
         """The rows so far."""
-        self._pack(1)
-        return pa.Table.from_batches(self._batches, self.schema)
+        return pa.Table.from_batches([*self._batches, _batch(self.schema, self._lists)], self.schema)
 
-    def _pack(self, least: int) -> None:
-        if len(self._lists[0]) >= least:
+    def _pack(self) -> None:
+        if len(self._lists[0]) >= BATCH_ROWS:
             self._batches.append(_batch(self.schema, self._lists))
             for column in self._lists:
                 column.clear()

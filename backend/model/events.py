@@ -2,6 +2,7 @@
 
 Time is seconds since the run began. An event's place in its log is its sequence number: the log
 counts, so no event carries the number itself. Base units: millicores, bytes, seconds.
+A field at its default is not written.
 Events that arrive for many pods at once (progress, usage) hold parallel columns, one entry a pod or node.
 """
 
@@ -19,7 +20,7 @@ SCHEMA_VERSION = 1
 Category = Literal["progressing", "watching", "converged"]
 
 
-class Event(Struct, frozen=True, gc=False, tag_field="kind"):
+class Event(Struct, frozen=True, gc=False, omit_defaults=True, tag_field="kind"):
     """Something that happened at `time`, in seconds since the run began."""
 
     time: float
@@ -138,7 +139,7 @@ class PodEvicted(Event, frozen=True, gc=False, tag="pod_evicted"):
     """Core-seconds of work done that the checkpoint does not hold (wasted work)."""
 
 
-class PluginScores(Struct, frozen=True, gc=False):
+class PluginScores(Struct, frozen=True, gc=False, omit_defaults=True):
     """What one score plugin gave to the nodes of a decision, parallel to `DecisionMade.nodes`."""
 
     plugin: str
@@ -177,7 +178,7 @@ class ProgressReported(Event, frozen=True, gc=False, tag="progress_reported"):
     iterations: tuple[float, ...]
     """Iterations completed."""
     values: tuple[float | None, ...]
-    """The evaluation value E (loss, accuracy ...): mean over the iterations since the last report. None: not a number."""
+    """The evaluation value E (loss, accuracy ...), mean over the iterations since the last report; None: no number."""
     cpu_millis: tuple[float, ...]
     """CPU in use."""
     iteration_s: tuple[float, ...]

@@ -18,6 +18,9 @@ DEFAULT_SCORING_CPU_MILLIS = 100
 DEFAULT_SCORING_MEMORY_BYTES = 200 * 1024 * 1024
 """The same for memory (util.DefaultMemoryRequest)."""
 
+MAX_CHANGED = 1_000_000
+"""Length of the list of changed rows at which it begins anew: 8 MB."""
+
 _INT_COLUMNS = (
     "cpu_millis",
     "memory_bytes",
@@ -66,6 +69,8 @@ class NodeTable:
         self.nodes: list[Node] = []
         self.version = 0
         """Raised by every change of what nodes are (not of what runs on them): key for cached masks."""
+        self.changed: list[int] = []
+        """Rows on which something was placed or ended, in order: who keeps values by row sees here what to renew."""
         self.present_count = 0
         self.soft_taints = 0
         """PreferNoSchedule taints on all nodes together."""
@@ -73,7 +78,8 @@ class NodeTable:
         self._storage: dict[str, NDArray[np.generic]] = {}
         self._holds: dict[str, Bools] = {}
         self._workloads: dict[str, Ints] = {}
-        self._image_bytes: dict[str, int] = {}
+        self.images_version = 0
+        """Raised when a node gets or loses an image."""
         self._expose()
 
     def __len__(self) -> int:
@@ -111,6 +117,7 @@ class NodeTable:
         self.present[row] = False
         for mask in self._holds.values():
             mask[row] = False
+        self.images_version += 1
         self.version += 1
 
     def taints(self, row: int) -> tuple[Taint, ...]:
@@ -126,6 +133,10 @@ class NodeTable:
         self.scoring_memory_bytes[row] += sign * memory
         self.pods[row] += sign
         self.workload_counts(job.workload)[row] += sign
+        self.changed.append(row)
+        if len(self.changed) >= MAX_CHANGED:
+            self.changed.clear()
+            self.version += 1
 
     def workload_counts(self, workload: str) -> Ints:
         """Pods of that workload on each node."""
@@ -134,23 +145,18 @@ class NodeTable:
             counts = self._workloads[workload] = np.zeros(self._capacity, np.int64)
         return counts[: len(self.names)]
 
-    def hold_image(self, row: int, image: str, size_bytes: int | None = None) -> None:
+    def hold_image(self, row: int, image: str) -> None:
         """The node of that row holds the image from now on."""
         mask = self._holds.get(image)
         if mask is None:
             mask = self._holds[image] = np.zeros(self._capacity, np.bool_)
         mask[row] = True
-        if size_bytes is not None:
-            self._image_bytes[image] = size_bytes
+        self.images_version += 1
 
     def holders(self, image: str) -> Bools | None:
         """Which nodes hold the image; None if no node ever did."""
         mask = self._holds.get(image)
         return None if mask is None else mask[: len(self.names)]
-
-    def image_bytes(self, image: str) -> int | None:
-        """Size of an image as last seen on a node."""
-        return self._image_bytes.get(image)
 
     def _grow(self) -> None:
         if len(self.names) > self._capacity:

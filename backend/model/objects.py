@@ -8,7 +8,7 @@ from msgspec import Struct
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
-class Taint(Struct, frozen=True, gc=False):
+class Taint(Struct, frozen=True, gc=False, omit_defaults=True):
     """A mark on a node that keeps away pods which do not tolerate it."""
 
     key: str
@@ -16,7 +16,7 @@ class Taint(Struct, frozen=True, gc=False):
     value: str = ""
 
 
-class Toleration(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+class Toleration(Struct, frozen=True, gc=False, omit_defaults=True, forbid_unknown_fields=True):
     """A pod's consent to taints. An empty key with operator Exists tolerates every key; no effect, every effect."""
 
     key: str = ""
@@ -53,7 +53,7 @@ class Toleration(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
         )
 
 
-class Node(Struct, frozen=True):
+class Node(Struct, frozen=True, omit_defaults=True):
     """A machine of the cluster and what it offers to pods."""
 
     name: str
@@ -68,7 +68,7 @@ class Node(Struct, frozen=True):
     unschedulable: bool = False
 
 
-class Job(Struct, frozen=True):
+class Job(Struct, frozen=True, omit_defaults=True):
     """A unit of work whose identity survives migration. Holds only what a policy may know beforehand."""
 
     name: str
@@ -87,13 +87,13 @@ class Job(Struct, frozen=True):
     migratable: bool = True
 
 
-class Pod(Struct, frozen=True, gc=False):
+class Pod(Struct, frozen=True, gc=False, omit_defaults=True):
     """One incarnation of a job: `train-3`, then `train-3-migrated`."""
 
     name: str
     job: str
     incarnation: int = 0
     node: str | None = None
-    """Set when the pod is bound from the start (a migration's target, a pinned placement); no scheduler sees it then."""
+    """Set when the pod is bound from the start (a migration's target, a pinned placement): no scheduler sees it."""
     migration: int | None = None
     """Number of the migration that created it."""

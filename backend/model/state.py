@@ -163,7 +163,7 @@ class ClusterState:
     def _image_pulled(self, event: ev.ImagePulled) -> None:
         row = self.nodes.row_of.get(event.node)
         if row is not None and self.nodes.present[row]:
-            self.nodes.hold_image(row, event.image, event.size_bytes)
+            self.nodes.hold_image(row, event.image)
 
     # -- jobs
 

@@ -3,7 +3,7 @@
 A static filter looks only at what the node is (labels, taints, readiness), so its mask holds until a node changes.
 """
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +25,15 @@ class Filter(Protocol):
 
     def explain(self, job: Job, table: NodeTable, refused: Bools) -> str:
         """What the refused nodes lack, after "2 nodes "."""
+        ...
+
+
+@runtime_checkable
+class RowFilter(Filter, Protocol):
+    """A filter whose answer for a node depends on that node's row alone."""
+
+    def at(self, job: Job, table: NodeTable, row: int) -> bool:
+        """What `mask` says of one row."""
         ...
 
 
@@ -109,11 +118,17 @@ class ResourcesFit:
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """See Filter."""
         fits = table.pods < table.max_pods
-        if job.cpu_request_millis:
-            fits &= table.requested_cpu_millis + job.cpu_request_millis <= table.cpu_millis
-        if job.memory_bytes:
-            fits &= table.requested_memory_bytes + job.memory_bytes <= table.memory_bytes
+        fits &= table.requested_cpu_millis + job.cpu_request_millis <= table.cpu_millis
+        fits &= table.requested_memory_bytes + job.memory_bytes <= table.memory_bytes
         return fits
+
+    def at(self, job: Job, table: NodeTable, row: int) -> bool:
+        """See RowFilter."""
+        return (
+            table.pods.item(row) < table.max_pods.item(row)
+            and table.requested_cpu_millis.item(row) + job.cpu_request_millis <= table.cpu_millis.item(row)
+            and table.requested_memory_bytes.item(row) + job.memory_bytes <= table.memory_bytes.item(row)
+        )
 
     def explain(self, job: Job, table: NodeTable, refused: Bools) -> str:
         """See Filter."""

@@ -20,9 +20,11 @@ from backend.scheduling.filters import (
     NodeSelector,
     NodeUnschedulable,
     ResourcesFit,
+    RowFilter,
     TaintToleration,
 )
-from backend.scheduling.scores import Context, Floats, Score
+from backend.scheduling.kept import KeptShape, KeptShapes
+from backend.scheduling.scores import Context, Floats, RowScore, Score
 
 DEFAULT_FILTERS: tuple[Filter, ...] = (
     NodeReady(),
@@ -33,6 +35,8 @@ DEFAULT_FILTERS: tuple[Filter, ...] = (
 )
 """In the order in which a refused node is counted: for the first filter that refuses it, as kube-scheduler does."""
 
+LASTING = frozenset({TaintToleration.name, NodeSelector.name})
+"""Filters whose refusal stays as long as nobody changes a node; readiness and cordons come and go."""
 SMALL_CLUSTER = 16
 """Up to so many nodes a decision lists them all, whatever `explain_nodes` says."""
 
@@ -40,11 +44,14 @@ SMALL_CLUSTER = 16
 class _Static:
     """Masks of the static filters for one kind of pod."""
 
-    __slots__ = ("all", "each", "refuses")
+    __slots__ = ("all", "each", "lasting", "refuses")
 
     def __init__(self, filters: Sequence[Filter], job: Job, table: NodeTable) -> None:
         self.each = [one.mask(job, table) for one in filters]
         self.all = np.logical_and.reduce(self.each) if self.each else np.ones(len(table), np.bool_)
+        lasting = [mask for one, mask in zip(filters, self.each, strict=True) if one.name in LASTING]
+        self.lasting = np.logical_and.reduce(lasting) if lasting else np.ones(len(table), np.bool_)
+        """What the filters say whose answers do not pass by themselves."""
         self.refuses = bool((table.present & ~self.all).any())
         """Whether they refuse any node that is there."""
 
@@ -54,20 +61,25 @@ class Feasibility:
 
     def __init__(self, filters: Sequence[Filter] = DEFAULT_FILTERS) -> None:
         self._static = [one for one in filters if one.static]
-        self._dynamic = [one for one in filters if not one.static]
+        self.dynamic = [one for one in filters if isinstance(one, RowFilter) and not one.static]
+        """Filters that look at what runs on a node."""
+        strange = [one.name for one in filters if not one.static and not isinstance(one, RowFilter)]
+        if strange:
+            raise TypeError(f"filter {strange[0]} is not static, so it must be a RowFilter")
         self._version = -1
         self._kept: dict[object, _Static] = {}
 
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """True for each node that can take a pod of the job; a new array of shape (nodes,)."""
-        static = self._static_masks(job, table)
-        if not self._dynamic:
-            return static.all.copy()
-        feasible = self._dynamic[0].mask(job, table)
-        feasible &= static.all
-        for one in self._dynamic[1:]:
+        feasible = self.static(job, table)[0].copy()
+        for one in self.dynamic:
             feasible &= one.mask(job, table)
         return feasible
+
+    def static(self, job: Job, table: NodeTable) -> tuple[Bools, object]:
+        """The mask of the static filters, and the key under which pods share it."""
+        kept, key = self._static_masks(job, table)
+        return kept.all, key
 
     def refusals(self, job: Job, table: NodeTable, feasible: Bools | None = None) -> list[tuple[Filter, Bools]]:
         """Each filter that refused any with the nodes it was the first to refuse; nodes that left are not counted.
@@ -76,18 +88,18 @@ class Feasibility:
         """
         left = table.present.copy()
         found: list[tuple[Filter, Bools]] = []
-        static = self._static_masks(job, table)
+        static, _ = self._static_masks(job, table)
         if static.refuses:
             for one, mask in zip(self._static, static.each, strict=True):
                 _take(one, mask, left, found)
-        elif feasible is not None and len(self._dynamic) == 1:
+        elif feasible is not None and len(self.dynamic) == 1:
             left &= ~feasible
-            return [(self._dynamic[0], left)] if left.any() else []
-        for one in self._dynamic:
+            return [(self.dynamic[0], left)] if left.any() else []
+        for one in self.dynamic:
             _take(one, one.mask(job, table), left, found)
         return found
 
-    def _static_masks(self, job: Job, table: NodeTable) -> _Static:
+    def _static_masks(self, job: Job, table: NodeTable) -> tuple[_Static, object]:
         if table.version != self._version:
             self._version = table.version
             self._kept.clear()
@@ -96,14 +108,14 @@ class Feasibility:
         static = self._kept.get(key)
         if static is None:
             static = self._kept[key] = _Static(self._static, job, table)
-        return static
+        return static, key
 
     def permanent(self, job: Job, table: NodeTable) -> bool:
         """Whether no node that was ever seen could take the pod, even an empty and ready one."""
         if not len(table):
             return False
-        could = ResourcesFit().could_ever(job, table) & NodeSelector().mask(job, table)
-        return not bool((could & TaintToleration().mask(job, table)).any())
+        static, _ = self._static_masks(job, table)
+        return not bool((ResourcesFit().could_ever(job, table) & static.lasting).any())
 
 
 def _take(one: Filter, mask: Bools, left: Bools, found: list[tuple[Filter, Bools]]) -> None:
@@ -168,44 +180,44 @@ class Profile:
     def __init__(
         self,
         policy: str,
-        scores: Sequence[tuple[Score, float]],
+        scores: Sequence[tuple[Score | RowScore, float]],
         ties: random.Random,
         *,
         explain_nodes: int,
         filters: Sequence[Filter] = DEFAULT_FILTERS,
     ) -> None:
         self._policy = policy
-        self._scores = [(score, weight) for score, weight in scores if weight]
+        weighted = [(score, weight) for score, weight in scores if weight]
+        self._local = [(score, weight) for score, weight in weighted if isinstance(score, RowScore)]
+        self._global = [(score, weight) for score, weight in weighted if not isinstance(score, RowScore)]
         self._ties = ties
         self._explain_nodes = explain_nodes
         self._feasibility = Feasibility(filters)
+        self._kept = KeptShapes(self._feasibility.dynamic, self._local)
 
     def place(self, pod: PodRecord, state: ClusterState) -> DecisionMade:
         """One cycle for a pending pod."""
         table = state.nodes
         job = pod.job
-        feasible = self._feasibility.mask(job, table)
-        count = int(np.count_nonzero(feasible))
-        if count == 0:
+        static, key = self._feasibility.static(job, table)
+        kept = self._kept.of(job, table, static, key)
+        if kept.count == 0:
             return refuse(self._policy, pod, state, self._feasibility, self._explain_nodes)
         context = Context(job, table)
-        totals = np.zeros(len(table))
-        given: list[tuple[str, float, Floats, Floats | None]] = []
-        for score, weight in self._scores:
+        totals = kept.base.copy()
+        given: list[tuple[str, float, Floats, Floats | None]] = [
+            (score.name, weight, values, None) for (score, weight), values in zip(self._local, kept.values, strict=True)
+        ]
+        for score, weight in self._global:
             raw = score.score(job, table, context)
             if raw is None:
                 continue
-            normalised = score.normalise(raw, feasible)
-            if normalised is None:
-                totals += raw if weight == 1.0 else weight * raw
-                given.append((score.name, weight, raw, None))
-            else:
-                totals += normalised if weight == 1.0 else weight * normalised
-                given.append((score.name, weight, normalised, raw))
-        if count < len(totals):
-            totals[~feasible] = -np.inf
+            normalised = score.normalise(raw, kept.feasible)
+            values = raw if normalised is None else normalised
+            totals += values if weight == 1.0 else weight * values
+            given.append((score.name, weight, values, None if normalised is None else raw))
         chosen, equals = select(totals, self._ties)
-        return self._explain(pod, state, totals, given, chosen, equals, count, feasible)
+        return self._explain(pod, state, totals, given, chosen, equals, kept)
 
     def _explain(
         self,
@@ -215,10 +227,10 @@ class Profile:
         given: list[tuple[str, float, Floats, Floats | None]],
         chosen: int,
         equals: int,
-        count: int,
-        feasible: Bools,
+        kept: KeptShape,
     ) -> DecisionMade:
         table = state.nodes
+        count = kept.count
         names = table.names
         shown = min(count, max(self._explain_nodes, SMALL_CLUSTER if len(names) <= SMALL_CLUSTER else 1))
         rows = best_rows(totals, chosen, shown)
@@ -241,7 +253,7 @@ class Profile:
         refused: dict[str, tuple[str, ...]] = {}
         counts: dict[str, int] = {}
         if count < table.present_count:
-            for one, mask in self._feasibility.refusals(pod.job, table, feasible):
+            for one, mask in self._feasibility.refusals(pod.job, table, kept.feasible):
                 lost = mask.nonzero()[0]
                 counts[one.name] = len(lost)
                 refused[one.name] = tuple([names[row] for row in lost[:shown].tolist()])

@@ -4,7 +4,7 @@ Waiting pods are grouped by shape (what filters look at): where the first pod of
 shape would be refused as well, so a long line of equal pods costs one attempt, not one each.
 """
 
-from collections.abc import Iterator
+from heapq import heappop, heappush
 
 from backend.model.objects import Job
 from backend.model.state import PodRecord
@@ -14,81 +14,105 @@ Shape = tuple[object, ...]
 
 def shape(job: Job) -> Shape:
     """What decides whether a node can take a pod of this job; equal for pods that the filters cannot tell apart."""
+    selector = job.node_selector
     return (
         job.cpu_request_millis,
         job.memory_bytes,
-        tuple(sorted(job.node_selector.items())) if job.node_selector else (),
+        tuple(sorted(selector.items())) if selector else (),
         job.tolerations,
     )
+
+
+class _Waiting:
+    """A pod in the queue."""
+
+    __slots__ = ("new", "order", "record", "shape")
+
+    def __init__(self, record: PodRecord, order: int, key: Shape) -> None:
+        self.record = record
+        self.order = order
+        self.shape = key
+        self.new = True
+        """Never tried yet: each pod is tried once, so that each gets its decision."""
 
 
 class PendingQueue:
     """First in, first out; a refused pod waits until `wake` says that something has changed that could help it."""
 
     def __init__(self) -> None:
-        self._lines: dict[Shape, dict[str, tuple[int, PodRecord]]] = {}
-        self._shapes: dict[str, Shape] = {}
-        self._arrivals = 0
+        self._waiting: dict[str, _Waiting] = {}
+        self._lines: dict[Shape, dict[str, _Waiting]] = {}
         self._awake: set[Shape] = set()
         """Shapes whose first pod may be tried."""
-        self._unseen: dict[str, PodRecord] = {}
-        """Pods that have never been tried: each is tried once, so that each gets its decision."""
+        self._due: list[tuple[int, str]] = []
+        """A heap of pods that may have to be tried, by order of arrival; some need not be any more."""
+        self._arrivals = 0
 
     def __len__(self) -> int:
-        return len(self._shapes)
+        return len(self._waiting)
 
     @property
     def ready(self) -> bool:
-        """Whether there is a pod to try."""
-        return bool(self._awake or self._unseen)
+        """Whether there may be a pod to try."""
+        return bool(self._due)
 
     def add(self, record: PodRecord) -> None:
         """Put a new pod at the end of the line."""
-        key = shape(record.job)
+        self._arrivals = order = self._arrivals + 1
         name = record.pod.name
-        self._arrivals += 1
-        self._lines.setdefault(key, {})[name] = (self._arrivals, record)
-        self._shapes[name] = key
-        self._unseen[name] = record
+        key = shape(record.job)
+        self._waiting[name] = waiting = _Waiting(record, order, key)
+        line = self._lines.get(key)
+        if line is None:
+            self._lines[key] = {name: waiting}
+        else:
+            line[name] = waiting
+        heappush(self._due, (order, name))
 
     def discard(self, pod: str) -> None:
-        """Take a pod out, if it is in."""
-        key = self._shapes.pop(pod, None)
-        if key is None:
+        """Take a pod out, if it is in: it was placed, given up or deleted."""
+        waiting = self._waiting.pop(pod, None)
+        if waiting is None:
             return
-        self._unseen.pop(pod, None)
+        key = waiting.shape
         line = self._lines[key]
         del line[pod]
         if not line:
             del self._lines[key]
             self._awake.discard(key)
+        elif key in self._awake:
+            self._push_first(line)
 
     def wake(self) -> None:
         """Something changed that could help waiting pods: a pod ended, a node came or changed."""
-        self._awake.update(self._lines)
+        for key, line in self._lines.items():
+            if key not in self._awake:
+                self._awake.add(key)
+                self._push_first(line)
 
-    def attempts(self) -> Iterator[PodRecord]:
-        """Pods to try now, oldest first. The caller answers each with `discard` (placed, given up) or `refused`."""
-        while self._awake or self._unseen:
-            if not self._awake:
-                yield next(iter(self._unseen.values()))
-                continue
-            heads = [next(iter(self._lines[key].values())) for key in self._awake]
-            heads.extend((self._order(name), record) for name, record in self._first_unseen())
-            yield min(heads, key=lambda head: head[0])[1]
+    def next(self) -> PodRecord | None:
+        """The pod to try now, the oldest of those; None if there is none.
+
+        The caller answers with `discard` (placed or given up) or `refused`; until then it stays the next one.
+        """
+        due = self._due
+        while due:
+            waiting = self._waiting.get(due[0][1])
+            if waiting is not None and (
+                waiting.new
+                or (waiting.shape in self._awake and next(iter(self._lines[waiting.shape].values())) is waiting)
+            ):
+                return waiting.record
+            heappop(due)
+        return None
 
     def refused(self, record: PodRecord) -> None:
         """No node took the pod: its shape sleeps until the next `wake`."""
-        name = record.pod.name
-        self._unseen.pop(name, None)
-        key = self._shapes.get(name)
-        if key is not None:
-            self._awake.discard(key)
+        waiting = self._waiting.get(record.pod.name)
+        if waiting is not None:
+            waiting.new = False
+            self._awake.discard(waiting.shape)
 
-    def _order(self, pod: str) -> int:
-        return self._lines[self._shapes[pod]][pod][0]
-
-    def _first_unseen(self) -> Iterator[tuple[str, PodRecord]]:
-        for item in self._unseen.items():
-            yield item
-            return
+    def _push_first(self, line: dict[str, _Waiting]) -> None:
+        first = next(iter(line.values()))
+        heappush(self._due, (first.order, first.record.pod.name))

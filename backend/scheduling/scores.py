@@ -5,7 +5,8 @@ NodeResourcesBalancedAllocation 1, ImageLocality 1, PodTopologySpread 2, TaintTo
 scores to whole numbers; these keep their fractions, which makes fewer equals and else the same order.
 """
 
-from typing import Protocol
+from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +23,32 @@ IMAGE_MAX_BYTES = 1000 * 2**20
 
 
 class Context:
-    """What several scores of one decision need: fractions of the nodes' resources in use with the pod on it."""
-
-    __slots__ = ("cpu", "memory")
+    """What several scores of one decision need: the parts of the nodes' resources in use with the pod on it."""
 
     def __init__(self, job: Job, table: NodeTable) -> None:
-        cpu, memory = scoring_requests(job)
-        self.cpu: Floats = np.minimum((table.scoring_cpu_millis + cpu) * table.per_cpu_milli, 1.0)
-        self.memory: Floats = np.minimum((table.scoring_memory_bytes + memory) * table.per_memory_byte, 1.0)
+        self._table = table
+        self._cpu, self._memory = scoring_requests(job)
+
+    @cached_property
+    def cpu(self) -> Floats:
+        """Part of the CPU, at most 1; shape (nodes,)."""
+        table = self._table
+        return np.minimum((table.scoring_cpu_millis + self._cpu) * table.per_cpu_milli, 1.0)
+
+    @cached_property
+    def memory(self) -> Floats:
+        """Part of the memory, at most 1; shape (nodes,)."""
+        table = self._table
+        return np.minimum((table.scoring_memory_bytes + self._memory) * table.per_memory_byte, 1.0)
+
+
+def row_context(job: Job, table: NodeTable, row: int) -> tuple[float, float]:
+    """What Context holds, of one row."""
+    cpu, memory = scoring_requests(job)
+    return (
+        min((table.scoring_cpu_millis.item(row) + cpu) * table.per_cpu_milli.item(row), 1.0),
+        min((table.scoring_memory_bytes.item(row) + memory) * table.per_memory_byte.item(row), 1.0),
+    )
 
 
 class Score(Protocol):
@@ -46,18 +65,33 @@ class Score(Protocol):
         ...
 
 
+@runtime_checkable
+class RowScore(Protocol):
+    """A score from 0 to 100 that depends on the use of one node alone; it needs no normalising and can be kept."""
+
+    name: str
+
+    def score(self, job: Job, table: NodeTable, context: Context) -> Floats:
+        """Values, shape (nodes,)."""
+        ...
+
+    def at(self, cpu: float, memory: float) -> float:
+        """What `score` says of a node with these parts of its resources in use."""
+        ...
+
+
 class LeastAllocated:
     """Mean free part of CPU and memory: spreads load (NodeResourcesFit with the strategy LeastAllocated)."""
 
     name = "NodeResourcesFit"
 
-    def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
-        """See Score."""
+    def score(self, job: Job, table: NodeTable, context: Context) -> Floats:
+        """See RowScore."""
         return MAX_SCORE - (MAX_SCORE / 2) * (context.cpu + context.memory)
 
-    def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
-        """See Score."""
-        return None
+    def at(self, cpu: float, memory: float) -> float:
+        """See RowScore."""
+        return MAX_SCORE - (MAX_SCORE / 2) * (cpu + memory)
 
 
 class BalancedAllocation:
@@ -65,14 +99,14 @@ class BalancedAllocation:
 
     name = "NodeResourcesBalancedAllocation"
 
-    def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
-        """See Score."""
+    def score(self, job: Job, table: NodeTable, context: Context) -> Floats:
+        """See RowScore."""
         apart: Floats = np.abs(context.cpu - context.memory)
         return MAX_SCORE - (MAX_SCORE / 2) * apart
 
-    def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
-        """See Score."""
-        return None
+    def at(self, cpu: float, memory: float) -> float:
+        """See RowScore."""
+        return MAX_SCORE - (MAX_SCORE / 2) * abs(cpu - memory)
 
 
 class ImageLocality:
@@ -80,15 +114,30 @@ class ImageLocality:
 
     name = "ImageLocality"
 
+    def __init__(self) -> None:
+        self._versions = (-1, -1)
+        self._kept: dict[tuple[str, int], Floats | None] = {}
+        """Image and size -> scores, until a node or the images on one change."""
+
     def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
         """See Score."""
+        versions = (table.version, table.images_version)
+        if versions != self._versions:
+            self._versions = versions
+            self._kept.clear()
+        key = (job.image, job.image_bytes)
+        if key not in self._kept:
+            self._kept[key] = self._score(job, table)
+        return self._kept[key]
+
+    def _score(self, job: Job, table: NodeTable) -> Floats | None:
         holders = table.holders(job.image)
         if holders is None:
             return None
         spread = int(np.count_nonzero(holders)) / max(1, table.present_count)
         size = min(max(job.image_bytes * spread, IMAGE_MIN_BYTES), IMAGE_MAX_BYTES)
         value = MAX_SCORE * (size - IMAGE_MIN_BYTES) / (IMAGE_MAX_BYTES - IMAGE_MIN_BYTES)
-        return holders.astype(np.float64) * value
+        return holders.astype(np.float64) * value if value else None
 
     def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
         """See Score."""

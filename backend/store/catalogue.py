@@ -5,7 +5,7 @@ import os
 import re
 import secrets
 import string
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,8 @@ from backend.store.schema import audit, connect, experiments, runs
 
 MAX_ROWS = 1_000
 """Rows of one page at most: a list without a limit is what kills dashboards (ux.md, finding 10)."""
+MAX_OFFSET = 2**62
+"""Databases count rows in 64 bits."""
 _ALPHABET = string.ascii_lowercase + string.digits
 
 
@@ -45,27 +47,44 @@ class Catalogue:
         self, name: str, specification: Mapping[str, Any] | None, *, source: str = "simulator", note: str = ""
     ) -> str:
         """A new experiment; its id is the name with four random characters, as in seven-jobs-7k3f."""
-        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "experiment"
         with self._write() as connection:
-            number = connection.execute(select(func.coalesce(func.max(experiments.c.number), 0))).scalar_one() + 1
-            while True:
-                made = f"{slug}-{''.join(secrets.choice(_ALPHABET) for _ in range(4))}"
-                if connection.execute(select(experiments.c.id).where(experiments.c.id == made)).first() is None:
-                    break
-            connection.execute(
-                insert(experiments).values(
-                    id=made,
-                    number=number,
-                    name=name,
-                    specification=None if specification is None else json.dumps(specification),
-                    source=source,
-                    created_at=now(),
-                    note=note,
-                    tags="[]",
-                    archived=False,
-                )
+            return _insert_experiment(
+                connection, name=name, specification=specification, source=source, note=note, tags="[]"
             )
-        return made
+
+    def add_ended(
+        self, added: Sequence[tuple[ExperimentRow, Sequence[RunRow]]], place: Callable[[Sequence[str]], None]
+    ) -> list[str]:
+        """Experiments with runs that have ended, as a bundle brings them: all of them appear, or none; ids of the runs.
+
+        They get ids of their own. `place` gets these ids and puts the files where they belong; if it raises, nothing is
+        added.
+        """
+        ids: list[str] = []
+        with self._write() as connection:
+            for experiment, ended in added:
+                made = _insert_experiment(
+                    connection,
+                    name=experiment.name,
+                    specification=experiment.specification,
+                    source="import",
+                    note=experiment.note,
+                    tags=_tags_text(experiment.tags),
+                )
+                for row in ended:
+                    progress = None if row.progress is None else msgspec.json.encode(row.progress).decode()
+                    values = {
+                        "status": _ended(row.status),
+                        "started_at": row.started_at,
+                        "ended_at": row.ended_at,
+                        "progress": progress,
+                        "error": row.error,
+                        "summary": None if row.summary is None else json.dumps(row.summary),
+                        "log_sha256": row.log_sha256,
+                    }
+                    ids.append(_insert_run(connection, made, row.arm, row.seed, source="import", **values))
+            place(ids)
+        return ids
 
     def experiments(
         self,
@@ -85,15 +104,15 @@ class Catalogue:
                 or_(
                     *(
                         func.lower(column).like(pattern, escape="\\")
-                        for column in (experiments.c.id, experiments.c.name)
-                    ),
-                    func.lower(experiments.c.note).like(pattern, escape="\\"),
+                        for column in (experiments.c.id, experiments.c.name, experiments.c.note)
+                    )
                 )
             )
         if status:
             query = query.where(experiments.c.id.in_(select(runs.c.experiment).where(runs.c.status == status)))
         if tag:
-            query = query.where(experiments.c.tags.like("%" + json.dumps(tag).replace("%", r"\%") + "%", escape="\\"))
+            # Not LIKE, which takes capitals for small letters on SQLite.
+            query = query.where(func.replace(experiments.c.tags, _tag_text(tag), "") != experiments.c.tags)
         rows, total = self._page(query, experiments.c.number, limit, offset)
         return [_experiment(row) for row in rows], total
 
@@ -121,7 +140,7 @@ class Catalogue:
         if note is not None:
             values["note"] = note
         if tags is not None:
-            values["tags"] = json.dumps(list(dict.fromkeys(tags)))
+            values["tags"] = _tags_text(tags)
         if archived is not None:
             values["archived"] = archived
         self.experiment(experiment)
@@ -145,13 +164,18 @@ class Catalogue:
             if connection.execute(query).rowcount == 0:
                 raise UnknownError(f"there is no experiment '{experiment}'")
 
-    def purge_deleted(self, before: str) -> list[str]:
-        """Remove the rows of experiments deleted before that time; the ids of their runs, whose files may go."""
+    def purge_deleted(self, before: str, place: Callable[[Sequence[str]], None] | None = None) -> list[str]:
+        """Remove the rows of experiments deleted before that time; the ids of their runs, whose files may go.
+
+        `place` gets these ids while nobody else can write the rows.
+        """
         with self._write() as connection:
             gone = list(connection.execute(select(experiments.c.id).where(experiments.c.deleted_at < before)).scalars())
             old = list(connection.execute(select(runs.c.id).where(runs.c.experiment.in_(gone))).scalars())
             connection.execute(delete(runs).where(runs.c.experiment.in_(gone)))
             connection.execute(delete(experiments).where(experiments.c.id.in_(gone)))
+            if place is not None:
+                place(old)
         return old
 
     # -- runs
@@ -161,28 +185,10 @@ class Catalogue:
     ) -> str:
         """A new run; its id is <experiment>.<arm>.s<seed>, with a number behind it if that exists."""
         row = self.experiment(experiment)
-        base = check_id(f"{row.id}.{arm}.s{seed}")
+        # Who creates a run is to execute it; until a worker takes it, this process answers for it.
+        owner = {"pid": os.getpid(), "process_started": process_started(os.getpid())}
         with self._write() as connection:
-            number = connection.execute(select(func.coalesce(func.max(runs.c.number), 0))).scalar_one() + 1
-            made, again = base, 2
-            while connection.execute(select(runs.c.id).where(runs.c.id == made)).first() is not None:
-                made, again = f"{base}.{again}", again + 1
-            connection.execute(
-                insert(runs).values(
-                    id=made,
-                    experiment=row.id,
-                    number=number,
-                    arm=arm,
-                    seed=seed,
-                    status=status,
-                    source=source,
-                    created_at=now(),
-                    # Who creates a run is to execute it; until a worker takes it, this process answers for it.
-                    pid=os.getpid(),
-                    process_started=process_started(os.getpid()),
-                )
-            )
-        return made
+            return _insert_run(connection, row.id, arm, seed, source=source, status=status, **owner)
 
     def runs(
         self, experiment: str | None = None, *, status: str | None = None, limit: int | None = None, offset: int = 0
@@ -241,10 +247,15 @@ class Catalogue:
         log_sha256: str | None = None,
         error: str | None = None,
         ended_at: str | None = None,
+        place: Callable[[], None] | None = None,
     ) -> None:
-        """Mark a run as ended. Raises FinishedError if it has ended already."""
+        """Mark a run as ended. Raises FinishedError if it has ended already.
+
+        `place` puts its files where they belong; it is called only if the run has not ended, and by one process at a
+        time.
+        """
         values = {
-            "status": status,
+            "status": _ended(status),
             "ended_at": ended_at or now(),
             "summary": None if summary is None else json.dumps(summary),
             "log_sha256": log_sha256,
@@ -256,15 +267,19 @@ class Catalogue:
             query = update(runs).where(runs.c.id == check_id(run), runs.c.status.in_(OPEN)).values(**values)
             if connection.execute(query).rowcount == 0:
                 raise FinishedError(f"run '{run}' has ended; what is recorded of it does not change any more")
+            if place is not None:
+                place()
 
-    def requeue_run(self, run: str) -> None:
-        """Queue an interrupted or failed run again. Raises FinishedError for any other."""
+    def requeue_run(self, run: str, place: Callable[[], None] | None = None) -> None:
+        """Queue an interrupted or failed run again. Raises FinishedError for any other. `place`: see `end_run`."""
         blank: dict[str, Any] = dict.fromkeys(("started_at", "ended_at", "progress", "error", "summary", "log_sha256"))
         with self._write() as connection:
             query = update(runs).where(runs.c.id == check_id(run), runs.c.status.in_(("interrupted", "failed")))
             blank |= {"pid": os.getpid(), "process_started": process_started(os.getpid())}
             if connection.execute(query.values(status="queued", **blank)).rowcount == 0:
                 raise FinishedError(f"run '{run}' was neither interrupted nor failed; only such a run is run again")
+            if place is not None:
+                place()
 
     def abandoned(self) -> list[str]:
         """Open runs whose process is gone: the worker of a running one, the maker of a queued one."""
@@ -328,14 +343,66 @@ class Catalogue:
     def _page(self, query: Select[Any], newest: Any, limit: int | None, offset: int) -> tuple[Iterable[Any], int]:
         with self._read() as connection:
             total = connection.execute(select(func.count()).select_from(query.subquery())).scalar_one()
-            page = query.order_by(newest.desc()).offset(max(0, offset))
+            page = query.order_by(newest.desc()).offset(max(0, min(offset, MAX_OFFSET)))
             if limit is not None:
                 page = page.limit(max(0, min(limit, MAX_ROWS)))
             return connection.execute(page).mappings().all(), total
 
 
+def _insert_experiment(connection: Connection, *, name: str, specification: Any, **values: Any) -> str:
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80].strip("-") or "experiment"
+    number = connection.execute(select(func.coalesce(func.max(experiments.c.number), 0))).scalar_one() + 1
+    while True:
+        made = f"{slug}-{''.join(secrets.choice(_ALPHABET) for _ in range(4))}"
+        if connection.execute(select(experiments.c.id).where(experiments.c.id == made)).first() is None:
+            break
+    connection.execute(
+        insert(experiments).values(
+            id=made,
+            number=number,
+            name=name,
+            specification=None if specification is None else json.dumps(specification),
+            created_at=now(),
+            archived=False,
+            **values,
+        )
+    )
+    return made
+
+
+def _insert_run(connection: Connection, experiment: str, arm: str, seed: int, **values: Any) -> str:
+    base = f"{experiment}.{arm}.s{seed}"
+    number = connection.execute(select(func.coalesce(func.max(runs.c.number), 0))).scalar_one() + 1
+    made, again = check_id(base), 2
+    while connection.execute(select(runs.c.id).where(runs.c.id == made)).first() is not None:
+        made, again = f"{base}.{again}", again + 1
+    connection.execute(
+        insert(runs).values(
+            id=made, experiment=experiment, number=number, arm=arm, seed=seed, created_at=now(), **values
+        )
+    )
+    return made
+
+
+def _ended(status: RunStatus) -> RunStatus:
+    if status in OPEN:
+        raise ValueError(f"'{status}' is no state of a run that has ended")
+    return status
+
+
 def _lives(pid: int | None, started: str | None) -> bool:
     return pid is not None and started is not None and process_started(pid) == started
+
+
+def _tag_text(tag: str) -> str:
+    """A tag as it stands in the column: its quotes are at its ends only."""
+    return json.dumps(" ".join(tag.split()), ensure_ascii=False).replace('\\"', "\\u0022")
+
+
+def _tags_text(tags: Iterable[str]) -> str:
+    """JSON; what stands between two tags, blank and comma, is never a tag itself, as tags neither begin nor end with a
+    blank."""
+    return "[" + " ,".join(dict.fromkeys(_tag_text(tag) for tag in tags if tag.strip())) + "]"
 
 
 def _experiment(row: Any) -> ExperimentRow:

@@ -1,31 +1,33 @@
 """Tables as CSV and JSON."""
 
-import csv
-import io
 import json
 import math
+import re
 from typing import Any
 
 import pyarrow as pa
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """First characters that make a spreadsheet take a text for a formula (OWASP, CSV injection)."""
+_QUOTED = re.compile(r'[",\r\n]')
 
 
 def to_csv(table: pa.Table) -> str:
-    """CSV with a header; null is an empty cell. Texts that a spreadsheet could execute get an apostrophe in front."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([safe_text(name) for name in table.column_names])
-    columns = []
-    for field, column in zip(table.schema, table.columns, strict=True):
-        values = column.to_pylist()
-        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-            columns.append(["" if value is None else safe_text(value) for value in values])
-        else:
-            columns.append(["" if value is None else value for value in values])
-    writer.writerows(zip(*columns, strict=True))
-    return out.getvalue()
+    """CSV with a header; null and numbers that are no numbers are empty cells.
+
+    Texts that a spreadsheet could execute get an apostrophe in front.
+    """
+    columns = [map(_cell, column.to_pylist()) for column in table.columns]
+    lines = [map(_cell, table.column_names), *zip(*columns, strict=True)]
+    return "".join(",".join(cells) + "\n" for cells in lines)
+
+
+def _cell(value: Any) -> str:
+    # The csv module leaves a lone carriage return unquoted, which ends the row for every reader.
+    if isinstance(value, str):
+        text = safe_text(value)
+        return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
+    return "" if _plain(value) is None else str(value)
 
 
 def safe_text(text: str) -> str:

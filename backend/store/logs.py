@@ -1,4 +1,4 @@
-"""Event logs on disk: parts of Parquet, each written whole, read in the order of their numbers.
+"""Event logs on disk: parts of Parquet, each written whole, named after the sequence number of their first event.
 
 A part has the columns seq, time, kind and event; event holds the event's canonical JSON, the others are for looking
 things up without decoding it.
@@ -15,10 +15,14 @@ import pyarrow.parquet as pq
 
 from backend.model import events as ev
 from backend.store.errors import FinishedError, StoreError
-from backend.store.files import TEMPORARY, write_whole
+from backend.store.files import read_table, write_table, write_whole
 
 PART_EVENTS = 10_000
-"""Events after which a part is written even if nobody asks for a flush; a report of 5,000 jobs is one event."""
+"""Events of a full part. Until it is full, the last part is written again with each flush: a run that is watched for
+hours is flushed four times a second and must not have a file for each."""
+PART_BYTES = 8 * 2**20
+"""Size of the events from which on a part counts as full as well; a report of 5,000 jobs is one event."""
+PART = re.compile(r"part-[0-9]{12}\.parquet")
 SCHEMA = pa.schema(
     [
         ("seq", pa.int64()),
@@ -43,15 +47,21 @@ class MemoryLog:
 
 
 class LogWriter:
-    """Appends to the log of one run. What was flushed survives any end of the process."""
+    """Appends to the log of one run. What was flushed survives any end of the process.
 
-    def __init__(self, folder: Path) -> None:
+    `may_write` is asked before anything is written.
+    """
+
+    def __init__(self, folder: Path, may_write: Callable[[], bool] | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if parts(folder):
             raise StoreError(f"{folder} holds a log already; a log is written once, from its beginning")
         self._folder = folder
+        self._may_write = may_write
         self._buffer: list[ev.Event] = []
-        self._part = 0
+        self._tail: list[pa.Table] = []
+        """What the last part holds, if it is not full."""
+        self._tail_start = 0
         self._digest = hashlib.sha256()
         self._closed = False
         self.written = 0
@@ -59,36 +69,30 @@ class LogWriter:
 
     def append(self, event: ev.Event) -> None:
         """See EventLog. Raises FinishedError after close."""
+        if self._closed:
+            raise FinishedError("this log is closed; nothing can be appended to it")
         self._buffer.append(event)
         if len(self._buffer) >= PART_EVENTS:
             self.flush()
 
     def flush(self) -> None:
-        """Have all events so far on disk, for readers and against crashes."""
+        """Have all events so far on disk, for readers and against crashes. Raises FinishedError if the run has ended
+        meanwhile."""
         if not self._buffer:
             return
-        if self._closed:
-            raise FinishedError("this log is closed; nothing can be appended to it")
-        events = self._buffer
-        lines = ev.encode_lines(events)
+        if self._may_write is not None and not self._may_write():
+            raise FinishedError("this run has ended; its log does not change any more")
+        lines = ev.encode_lines(self._buffer)
+        tail = [*self._tail, _part(self._buffer, lines, self.written)]
+        table = pa.concat_tables(tail)
+        write_whole(_path(self._folder, self._tail_start), lambda temporary: write_table(table, temporary))
         self._digest.update(lines)
-        encoded = lines[:-1].split(b"\n")
-        table = pa.Table.from_arrays(
-            [
-                pa.array(range(self.written, self.written + len(events)), pa.int64()),
-                pa.array([event.time for event in events], pa.float64()),
-                pa.array([type(event).__struct_config__.tag for event in events])
-                .dictionary_encode()
-                .cast(SCHEMA[2].type),
-                pa.array(encoded, pa.binary()),
-            ],
-            schema=SCHEMA,
-        )
-        path = self._folder / f"part-{self._part:06d}.parquet"
-        write_whole(path, lambda temporary: pq.write_table(table, temporary, compression="zstd", compression_level=1))
-        self._part += 1
-        self.written += len(events)
+        self.written += len(self._buffer)
         self._buffer.clear()
+        if table.num_rows >= PART_EVENTS or table.nbytes >= PART_BYTES:
+            self._tail, self._tail_start = [], self.written
+        else:
+            self._tail = tail
 
     def close(self) -> str:
         """Flush and end; the hash of the whole log's canonical JSON lines."""
@@ -97,42 +101,54 @@ class LogWriter:
         return self._digest.hexdigest()
 
 
-def parts(folder: Path) -> list[Path]:
-    """The parts of a log that are complete, in order."""
+def _part(events: list[ev.Event], lines: bytes, start: int) -> pa.Table:
+    kinds = pa.array([type(event).__struct_config__.tag for event in events])
+    columns = [
+        pa.array(range(start, start + len(events)), pa.int64()),
+        pa.array([event.time for event in events], pa.float64()),
+        kinds.dictionary_encode().cast(SCHEMA.field("kind").type),
+        pa.array(lines[:-1].split(b"\n"), pa.binary()),
+    ]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def _path(folder: Path, start: int) -> Path:
+    return folder / f"part-{start:012d}.parquet"
+
+
+def parts(folder: Path) -> list[tuple[int, Path]]:
+    """The parts of a log that are complete, in order, with the sequence number that each starts with."""
     if not folder.is_dir():
         return []
-    return sorted(path for path in folder.glob("part-*.parquet") if not path.name.startswith(TEMPORARY))
+    return sorted((int(path.stem[5:]), path) for path in folder.glob("part-*.parquet") if PART.fullmatch(path.name))
 
 
 def read(folder: Path, start: int = 0) -> Iterator[ev.Event]:
-    """Events from sequence number `start` on, of all parts that are complete. Raises StoreError for a broken part."""
-    for path, first, rows in index(folder):
-        if first + rows <= start:
-            continue
-        column = pq.read_table(path, columns=["event"]).column("event")
-        for line in column.slice(max(0, start - first)).to_pylist():
-            try:
-                yield ev.decode(line)
-            except msgspec.DecodeError as error:
-                raise StoreError(
-                    f"{path.name} of this log holds an event that this version cannot read: {error}"
-                ) from error
+    """Events from sequence number `start` on, of all parts that are complete. Raises StoreError for a broken log."""
+    for line in read_lines(folder, start):
+        try:
+            yield ev.decode(line)
+        except msgspec.DecodeError as error:
+            raise StoreError(f"{folder} holds an event that this version cannot read: {error}") from error
+
+
+def read_lines(folder: Path, start: int = 0) -> Iterator[bytes]:
+    """Events from sequence number `start` on as canonical JSON. Raises StoreError for a broken log."""
+    complete = parts(folder)
+    begin = max(0, bisect_right(complete, start, key=lambda part: part[0]) - 1)
+    following = complete[begin][0] if begin else 0
+    for first, path in complete[begin:]:
+        if first != following:
+            raise StoreError(f"a part of the log in {folder} is missing: that with event {following}")
+        try:
+            column = read_table(path, ["event"]).column("event")
+        except (pa.ArrowException, KeyError, OSError) as error:
+            raise StoreError(f"{path} cannot be read: {error}") from error
+        yield from column.slice(max(0, start - first)).to_pylist()
+        following = first + len(column)
 
 
 def size(folder: Path) -> int:
     """Events in the complete parts."""
-    return sum(rows for _, _, rows in index(folder))
-
-
-@lru_cache(maxsize=10_000)  # Parts never change; a run watched for an hour has thousands, and is looked at each second.
-def _rows(path: Path, _written_ns: int) -> int:
-    return int(pq.read_metadata(path).num_rows)
-
-
-def index(folder: Path) -> Iterator[tuple[Path, int, int]]:
-    """Path, first sequence number and rows of each complete part."""
-    first = 0
-    for path in parts(folder):
-        rows = _rows(path, path.stat().st_mtime_ns)
-        yield path, first, rows
-        first += rows
+    complete = parts(folder)
+    return complete[-1][0] + int(pq.read_metadata(complete[-1][1]).num_rows) if complete else 0

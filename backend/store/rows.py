@@ -11,12 +11,12 @@ RunStatus = Literal["queued", "running", "stopping", "finished", "stopped", "fai
 OPEN: tuple[RunStatus, ...] = ("queued", "running", "stopping")
 """States of a run that has not ended."""
 
-_ID = re.compile(r"^[a-z0-9]([a-z0-9.-]{0,198}[a-z0-9])?$")
+_ID = re.compile(r"[a-z0-9]([a-z0-9.-]{0,198}[a-z0-9])?")
 
 
 def check_id(name: str) -> str:
     """The id, if it has the form of one: it becomes the name of a folder. Raises UnknownError."""
-    if not _ID.match(name) or ".." in name:
+    if not _ID.fullmatch(name) or ".." in name:
         raise UnknownError(f"there is nothing called '{name[:80]}': ids are small letters, digits, dashes and dots")
     return name
 

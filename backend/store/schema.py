@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
+    URL,
+    BigInteger,
     Boolean,
     Column,
     Engine,
@@ -16,6 +18,7 @@ from sqlalchemy import (
     Text,
     create_engine,
     event,
+    make_url,
 )
 
 BUSY_S = 30
@@ -45,7 +48,7 @@ runs = Table(
     Column("experiment", ForeignKey("experiments.id", ondelete="CASCADE"), nullable=False),
     Column("number", Integer, nullable=False),
     Column("arm", String(100), nullable=False),
-    Column("seed", Integer, nullable=False),
+    Column("seed", BigInteger, nullable=False),
     Column("status", String(20), nullable=False),
     Column("source", String(20), nullable=False),
     Column("created_at", String(40), nullable=False),
@@ -78,8 +81,9 @@ audit = Table(
 
 def connect(home: Path, url: str | None) -> Engine:
     """The engine of the catalogue, its tables made if they are not there."""
-    target = url or f"sqlite:///{home / 'podshift.db'}"
-    engine = create_engine(target, connect_args={"timeout": BUSY_S} if target.startswith("sqlite") else {})
+    # As a URL object: a folder may have a name with a question mark or a percent sign.
+    target = make_url(url) if url else URL.create("sqlite", database=str(home / "podshift.db"))
+    engine = create_engine(target, connect_args={"timeout": BUSY_S} if target.get_backend_name() == "sqlite" else {})
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
@@ -90,12 +94,18 @@ def connect(home: Path, url: str | None) -> Engine:
 def _prepare_sqlite(connection: Any, _: Any) -> None:
     # The driver's own transactions begin too late (at the first write); _begin_sqlite begins them.
     connection.isolation_level = None
+    # SQLite's own knows the letters of ASCII only.
+    connection.create_function("lower", 1, _lower, deterministic=True)
     cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute(f"PRAGMA busy_timeout={BUSY_S * 1000}")
     cursor.close()
+
+
+def _lower(text: Any) -> Any:
+    return text.lower() if isinstance(text, str) else text
 
 
 def _begin_sqlite(connection: Any) -> None:

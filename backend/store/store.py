@@ -4,26 +4,36 @@ import json
 import shutil
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from backend.folds.schemas import SCHEMAS
 from backend.folds.tables import Fold
 from backend.model import events as ev
 from backend.store import logs
 from backend.store.catalogue import Catalogue
-from backend.store.errors import FinishedError, UnknownError
-from backend.store.files import remove_leftovers, sha256, whole_folder, write_whole
+from backend.store.errors import FinishedError, StoreError, UnknownError
+from backend.store.files import (
+    flush,
+    flush_tree,
+    read_table,
+    remove_leftovers,
+    scratch_folder,
+    sha256,
+    temporary_name,
+    write_table,
+)
 from backend.store.logs import LogWriter
 from backend.store.rows import OPEN, RunStatus, check_id
 
 __all__ = ["LogWriter", "Store"]
 
+MANIFEST = "manifest.json"
 MANIFEST_VERSION = 1
 FOLDS_KEPT = 16
 """Growing runs whose folds are kept in memory for readers."""
@@ -42,7 +52,8 @@ class Store(Catalogue):
         (home / "runs").mkdir(parents=True, exist_ok=True)
         super().__init__(home, url)
         self._lock = threading.Lock()
-        self._folds: OrderedDict[str, Fold] = OrderedDict()
+        self._growing: OrderedDict[tuple[str, str | None], _Growing] = OrderedDict()
+        """By run and time of its start: a run that is queued again begins a new log."""
 
     def folder(self, run: str) -> Path:
         """Where the files of a run are."""
@@ -54,7 +65,7 @@ class Store(Catalogue):
         """The log of a run that has not ended, to be written from its beginning. Raises FinishedError."""
         if self.run(run).status not in OPEN:
             raise FinishedError(f"run '{run}' has ended; its log does not change any more")
-        return LogWriter(self.folder(run) / "log")
+        return LogWriter(self.folder(run) / "log", lambda: self.run(run).status in OPEN)
 
     def read_log(self, run: str, start: int = 0) -> Iterator[ev.Event]:
         """The events of a run from a sequence number on; of a growing run, those that were flushed."""
@@ -72,23 +83,22 @@ class Store(Catalogue):
         if name not in SCHEMAS:
             raise UnknownError(f"there is no table '{name[:60]}'; there are {', '.join(SCHEMAS)}")
         file = self.folder(run) / "tables" / f"{name}.parquet"
-        if self.run(run).status not in OPEN and file.is_file():
-            return pq.read_table(file)
-        return self._folded(run, name)
+        row = self.run(run)
+        if row.status not in OPEN and file.is_file():
+            return read_table(file)
+        with self._lock:
+            growing = self._growing.setdefault((run, row.started_at), _Growing())
+            self._growing.move_to_end((run, row.started_at))
+            while len(self._growing) > FOLDS_KEPT:
+                self._growing.popitem(last=False)
+        with growing.lock:
+            for event in logs.read(self.folder(run) / "log", growing.fold.events):
+                growing.fold.add(event)
+            return growing.fold.tables([name])[name]
 
     def tables(self, run: str) -> dict[str, pa.Table]:
         """All tables of a run."""
         return {name: self.table(run, name) for name in SCHEMAS}
-
-    def _folded(self, run: str, name: str) -> pa.Table:
-        with self._lock:
-            fold = self._folds.pop(run, None) or Fold()
-            self._folds[run] = fold
-            while len(self._folds) > FOLDS_KEPT:
-                self._folds.popitem(last=False)
-            for event in logs.read(self.folder(run) / "log", fold.events):
-                fold.add(event)
-            return fold.tables([name])[name]
 
     # -- ends
 
@@ -102,39 +112,32 @@ class Store(Catalogue):
         log_sha256: str | None = None,
         error: str | None = None,
     ) -> None:
-        """Write tables and manifest, then mark the run as ended. Raises FinishedError if it has ended."""
+        """Write tables and manifest and mark the run as ended. Raises FinishedError if it has ended."""
+        folder = self.folder(run)
         if self.run(run).status not in OPEN:
             raise FinishedError(f"run '{run}' has ended; what is recorded of it does not change any more")
-        folder = self.folder(run)
         folder.mkdir(parents=True, exist_ok=True)
-        # Left by a process that died between writing them and marking the row: not yet anybody's.
-        shutil.rmtree(folder / "tables", ignore_errors=True)
-        with whole_folder(folder / "tables") as temporary:
-            for name, table in tables.items():
-                pq.write_table(table, temporary / f"{name}.parquet", compression="zstd", compression_level=1)
-        self.write_manifest(run, log_sha256)
-        with self._lock:
-            self._folds.pop(run, None)
-        self.end_run(run, status, summary=summary, log_sha256=log_sha256, error=error)
+        with scratch_folder(folder) as made:
+            write_tables(made / "tables", tables)
+            write_manifest(made, folder / "log", log_sha256)
+            flush_tree(made)
 
-    def write_manifest(self, run: str, log_sha256: str | None) -> None:
-        """Write the hashes of a run's files."""
-        folder = self.folder(run)
-        files = sorted(path for part in ("log", "tables") for path in (folder / part).glob("[!.]*.parquet"))
-        manifest = {
-            "manifest": MANIFEST_VERSION,
-            "events": ev.SCHEMA_VERSION,
-            "podshift": version("podshift"),
-            "log_sha256": log_sha256,
-            "files": {path.relative_to(folder).as_posix(): sha256(path) for path in files},
-        }
-        text = json.dumps(manifest, indent=1, sort_keys=True)
-        write_whole(folder / "manifest.json", lambda temporary: _write_text(temporary, text))
+            def place() -> None:
+                # Left by a process that died between putting them there and marking the row: not yet anybody's.
+                shutil.rmtree(folder / "tables", ignore_errors=True)
+                for path in made.iterdir():
+                    path.replace(folder / path.name)
+                flush(folder)
+
+            self.end_run(run, status, summary=summary, log_sha256=log_sha256, error=error, place=place)
+        with self._lock:
+            for key in [key for key in self._growing if key[0] == run]:
+                del self._growing[key]
 
     def recover(self) -> list[str]:
         """After a crash: mark runs that no process executes any more as interrupted, keep what they recorded.
 
-        Call it when no runner of this store is alive but those whose runs are under way in living processes.
+        What living processes execute, have queued or are writing stays as it is.
         """
         remove_leftovers(self.home / "runs")
         marked = []
@@ -148,14 +151,68 @@ class Store(Catalogue):
 
     def reset_run(self, run: str) -> None:
         """Queue an interrupted or failed run again; what it had recorded is dropped."""
-        self.requeue_run(run)
-        shutil.rmtree(self.folder(run), ignore_errors=True)
+        with self._dropping() as drop:
+            self.requeue_run(run, lambda: drop([run]))
 
     def purge(self, before: str) -> None:
         """Remove experiments that were deleted before that time, with their files."""
-        for run in self.purge_deleted(before):
-            shutil.rmtree(self.folder(run), ignore_errors=True)
+        with self._dropping() as drop:
+            self.purge_deleted(before, drop)
+
+    @contextmanager
+    def _dropping(self) -> Iterator[Callable[[Sequence[str]], None]]:
+        """Gives a function that puts the files of runs aside at once; they are removed when the block ends.
+
+        If the process ends before that, `recover` removes them.
+        """
+        aside: list[Path] = []
+
+        def drop(dropped: Sequence[str]) -> None:
+            for folder in map(self.folder, dropped):
+                if folder.is_dir():
+                    aside.append(folder.rename(folder.with_name(temporary_name("dropped"))))
+
+        yield drop
+        for folder in aside:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text)
+class _Growing:
+    """What a growing log folds into, for one reader at a time."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.fold = Fold()
+
+
+def write_tables(folder: Path, tables: Mapping[str, pa.Table]) -> None:
+    """Write the tables of a run into a folder of their own."""
+    folder.mkdir()
+    for name, table in tables.items():
+        write_table(table, folder / f"{name}.parquet")
+
+
+def write_manifest(folder: Path, log: Path, log_sha256: str | None) -> None:
+    """Write the hashes of a run's files into its folder; its log may lie elsewhere still."""
+    files = {f"log/{path.name}": path for _, path in logs.parts(log)}
+    files |= {f"tables/{path.name}": path for path in sorted((folder / "tables").glob("*.parquet"))}
+    manifest = {
+        "manifest": MANIFEST_VERSION,
+        "events": ev.SCHEMA_VERSION,
+        "podshift": version("podshift"),
+        "log_sha256": log_sha256,
+        "files": {name: sha256(path) for name, path in files.items()},
+    }
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True), encoding="utf-8")
+
+
+def check_manifest(folder: Path) -> None:
+    """Raises StoreError if a file of an ended run is not what it was when the run ended."""
+    try:
+        files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+    except FileNotFoundError:
+        return  # a run that was interrupted has none
+    for name, digest in files.items():
+        path = folder / name
+        if not path.is_file() or sha256(path) != digest:
+            raise StoreError(f"{path} is missing or was changed after its run ended")

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dash import ClientsideFunction, Dash, Input, Output, State, no_update
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, no_update, set_props
 from dash.exceptions import PreventUpdate
 
 from dashboard import ids, urlstate
@@ -11,6 +11,7 @@ from dashboard.components.states import problem
 from dashboard.figures import cpu, placement, progress
 from dashboard.figures.lanes import swimlane
 from dashboard.figures.view import View
+from dashboard.formats import plural
 from dashboard.pages import run as pages
 from dashboard.pages import run_tables as tables
 from dashboard.source import Problem, Source, first_problem
@@ -95,21 +96,42 @@ def _content(app: Dash, source: Source, links: Links) -> None:
         Input(ids.REVISION, "data"),
         State(ids.URL, "search"),
         State(pages.NAME, "data"),
+        State({"part": "rows", "of": ALL}, "id"),
         prevent_initial_call=True,
     )
-    def refresh(_: Any, search: str, name: str) -> Any:
-        # Pictures follow by themselves (views.register); tables are made anew.
-        if urlstate.run_state(search or "").tab not in ("jobs", "decisions", "config"):
+    def refresh(_: Any, search: str, name: str, grids: list[Any]) -> Any:
+        # Pictures follow by themselves (views.register); of tables the rows are replaced, so that sorting, filters,
+        # selection and scroll stay.
+        state = urlstate.run_state(search or "")
+        if state.tab not in ("jobs", "decisions"):
             return no_update
-        return tab(source, name, search or "")
+        kind = "jobs" if state.tab == "jobs" else state.kind
+        rows = _rows(source, name, kind)
+        if isinstance(rows, Problem):
+            return no_update  # the banner says it
+        if not rows or pages.grid_id(kind) not in grids:
+            return tab(source, name, search or "")
+        set_props(pages.grid_id(kind), {"rowData": rows})
+        set_props(pages.COUNT, {"children": plural(len(rows), "job" if kind == "jobs" else "decision")})
+        return no_update
 
     @app.callback(
         Output(pages.DETAIL, "children"),
-        Input(pages.DECISIONS, "selectedRows"),
+        Input({"part": "rows", "of": ALL}, "selectedRows"),
         prevent_initial_call=True,
     )
-    def explain(rows: list[dict[str, Any]] | None) -> Any:
+    def explain(selected: list[Any]) -> Any:
+        rows = [row for of_grid in selected for row in of_grid or []]
         return tables.detail(rows[0]) if rows else None
+
+
+def _rows(source: Source, name: str, kind: str) -> list[dict[str, Any]] | Problem:
+    """Rows of the table on screen."""
+    found = _tables(source, name, {"jobs": "jobs", "placements": "decisions"}.get(kind, "considerations"))
+    if isinstance(found, Problem):
+        return found
+    make = {"jobs": tables.job_rows, "placements": tables.placements}.get(kind, tables.considered)
+    return make(found[0])
 
 
 def tab(source: Source, name: str, search: str) -> Any:

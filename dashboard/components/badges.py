@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import dash_mantine_components as dmc
 from dash import html
 
 from dashboard.components.icons import icon
@@ -63,11 +62,11 @@ def progress_words(progress: Mapping[str, Any] | None) -> str:
     return " · ".join(said) or "waiting to start"
 
 
-def bar(progress: Mapping[str, Any] | None, label: str, size: str = "sm") -> html.Div:
+def bar(progress: Mapping[str, Any] | None, label: str) -> html.Div:
     """A progress bar that a screen reader can read."""
     share = round(100 * fraction(progress))
     return html.Div(
-        dmc.Progress(value=share, size=size, radius="xl", transitionDuration=0),
+        html.Span(style={"width": f"{share}%"}),
         role="progressbar",
         className="progress",
         **{"aria-label": label, "aria-valuenow": str(share), "aria-valuemin": "0", "aria-valuemax": "100"},

@@ -11,7 +11,6 @@ def grid(
     columns: Sequence[Mapping[str, Any]],
     rows: Sequence[Mapping[str, Any]],
     *,
-    label: str,
     page_size: int = 20,
     options: Mapping[str, Any] | None = None,
     height: int | None = None,

@@ -18,7 +18,7 @@ HEAD = "compare-head"
 SETTINGS = "compare-settings"
 RUNS = "compare-runs"
 JOB_TABLE = "compare-jobs"
-JOBS = "compare-job-rows"
+JOBS = {"part": "compare-rows"}
 PAIR = "compare-pair"
 SHORT = 60
 """Characters of a remark that still fit a badge."""
@@ -341,7 +341,7 @@ def job_table(compared: Mapping[str, Any]) -> html.Section:
                 ),
                 className="panel-head",
             ),
-            html.Div(grid.grid(JOBS, columns, rows, label="Jobs of both sides"), className="panel-body"),
+            html.Div(grid.grid(JOBS, columns, rows), className="panel-body"),
         ],
         className="panel",
         **{"data-state": "ready"},

@@ -289,7 +289,6 @@ def _grid(rows: list[dict[str, Any]]) -> Any:
         ROWS,
         columns,
         rows,
-        label="Experiments",
         page_size=PAGE_SIZE,
         options={
             "rowSelection": {

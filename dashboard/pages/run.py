@@ -30,8 +30,13 @@ STOP_CANCEL = "stop-cancel"
 NODES = "chosen-nodes"
 JOBS = "chosen-jobs"
 DETAIL = "decision-detail"
-DECISIONS = "decision-rows"
-JOB_ROWS = "job-rows"
+COUNT = "row-count"
+
+
+def grid_id(of: str) -> dict[str, str]:
+    """A table of rows: "jobs", "placements" or "migrations"."""
+    return {"part": "rows", "of": of}
+
 
 TAB_NAMES = {
     "placement": "Placement",
@@ -145,7 +150,7 @@ def _export(links: Links, run: Mapping[str, Any]) -> Any:
                 ],
             ),
             ("Tables as CSV", tables("csv", "jobs", "segments", "migrations", "decisions", "usage")),
-            ("Tables as JSON", tables("json", "jobs", "migrations", "considerations")),
+            ("Tables as JSON", tables("rows", "jobs", "migrations", "considerations")),
         ],
     )
 
@@ -209,7 +214,7 @@ def progress(links: Links, run: Mapping[str, Any]) -> html.Div:
         lines.append(
             html.Div(
                 [
-                    badges.bar(run.get("progress"), f"Progress of {run['id']}", "md"),
+                    badges.bar(run.get("progress"), f"Progress of {run['id']}"),
                     html.Span(badges.progress_words(run.get("progress")), className="progress-words"),
                 ],
                 className="own-progress",

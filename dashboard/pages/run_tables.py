@@ -12,7 +12,7 @@ from dashboard.components.states import empty
 from dashboard.figures.timeaxis import clock
 from dashboard.figures.view import Columns, rows_of
 from dashboard.formats import MISSING, number, plural
-from dashboard.pages.run import DECISIONS, DETAIL, JOB_ROWS, toggle
+from dashboard.pages.run import COUNT, DETAIL, grid_id, toggle
 from dashboard.urlstate import RunState
 
 VERDICTS = {  # verdict -> what it means in words
@@ -31,13 +31,20 @@ VERDICTS = {  # verdict -> what it means in words
 }
 
 
+JOB_COLUMNS = (
+    "job", "workload", "outcome", "submitted_s", "completion_s", "waiting_s", "downtime_s", "migrations", "core_s",
+    "lost_core_s", "first_node", "last_node", "reason",
+)  # fmt: skip
+
+
+def job_rows(jobs: Columns) -> list[dict[str, Any]]:
+    """Rows of the jobs."""
+    return [dict(zip(JOB_COLUMNS, row, strict=True), id=row[0]) for row in rows_of(jobs, *JOB_COLUMNS)]
+
+
 def jobs_tab(jobs: Columns) -> list[Any]:
     """All jobs of the run."""
-    names = (
-        "job", "workload", "outcome", "submitted_s", "completion_s", "waiting_s", "downtime_s", "migrations",
-        "core_s", "lost_core_s", "first_node", "last_node", "reason",
-    )  # fmt: skip
-    rows = [dict(zip(names, row, strict=True), id=row[0]) for row in rows_of(jobs, *names)]
+    rows = job_rows(jobs)
     if not rows:
         return [empty("No jobs yet", "No job has been submitted so far.")]
     columns = [
@@ -55,7 +62,8 @@ def jobs_tab(jobs: Columns) -> list[Any]:
         grid.text_column("last_node", "Last node", minWidth=120),
         grid.text_column("reason", "Reason", minWidth=160),
     ]
-    return [_section(f"{plural(len(rows), 'job')}", grid.grid(JOB_ROWS, columns, rows, label="Jobs of the run"))]
+    title = html.Span(plural(len(rows), "job"), id=COUNT)
+    return [_section(title, grid.grid(grid_id("jobs"), columns, rows))]
 
 
 def decisions_tab(
@@ -92,16 +100,15 @@ def decisions_tab(
     for column in columns:
         column.pop("comparator", None)
     table = grid.grid(
-        DECISIONS,
+        grid_id(state.kind),
         columns,
         rows,
-        label="Decisions",
         page_size=15,
         options={"rowSelection": {"mode": "singleRow", "checkboxes": False, "enableClickSelection": True}},
     )
     hint = "Choose a row to see what every node scored and who refused."
     return [
-        _section(plural(len(rows), "decision"), table, kinds, hint),
+        _section(html.Span(plural(len(rows), "decision"), id=COUNT), table, kinds, hint),
         html.Div(id=DETAIL, **{"aria-live": "polite"}),
     ]
 
@@ -307,7 +314,7 @@ def leaves(value: Any, prefix: str = "") -> list[tuple[str, str]]:
     return [(prefix.rstrip("."), shown)]
 
 
-def _section(title: str, body: Any, controls: Any = None, hint: str = "") -> html.Section:
+def _section(title: Any, body: Any, controls: Any = None, hint: str = "") -> html.Section:
     return html.Section(
         [
             html.Div(

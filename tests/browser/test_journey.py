@@ -53,7 +53,7 @@ def test_a_run_can_be_watched_without_reload_and_stopped_after_a_question(
     # 20 simulated seconds a second: some 40 s if nobody stopped it.
     run = stack.launch(seven_jobs(name="slow", speed=20))[0]
     page = open_page(f"/runs/{run}")
-    own = page.locator(".own-progress [role=progressbar]")
+    own = page.locator(".own-progress .progress")
     expect(own).to_be_visible()
     words = page.locator(".progress-words")
     first = words.inner_text()

@@ -41,6 +41,8 @@ class FakeBackend:
         self.failing: int | None = None
         self.status = "finished"
         self.rev = 1
+        self.most_rows = 1000
+        self.total: int | None = None
         handler = self._handler()
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
@@ -109,7 +111,11 @@ class FakeBackend:
         table = sample.tables().get(parts[2])
         if table is None:
             return 404, {"error": {"message": f"there is no table {parts[2]}", "errors": []}}
-        return 200, {"columns": table, "rows": len(next(iter(table.values()))), "total": 0, "rev": self.rev}
+        most, start = int(query.get("limit", ["1000"])[0]), int(query.get("offset", ["0"])[0])
+        most = min(most, self.most_rows)
+        part = {name: values[start : start + most] for name, values in table.items()}
+        size, total = (len(next(iter(one.values()))) for one in (part, table))
+        return 200, {"columns": part, "rows": size, "total": self.total or total, "rev": self.rev}
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         backend = self

@@ -194,6 +194,19 @@ def test_a_table_is_asked_for_once_per_revision(source: Source, backend: FakeBac
     assert backend.asked[f"/api/v1/runs/{RUN}/tables/jobs"] == 2
 
 
+def test_a_long_table_is_asked_for_in_parts(source: Source, backend: FakeBackend) -> None:
+    backend.most_rows = 2
+    assert source.table(RUN, "jobs", 1)["job"] == ["a", "b", "c"]
+    assert backend.asked[f"/api/v1/runs/{RUN}/tables/jobs"] == 2
+
+
+def test_a_table_too_long_to_draw_says_so(source: Source, backend: FakeBackend) -> None:
+    backend.total = 2_000_000
+    found = source.table(RUN, "usage", 1)
+    assert isinstance(found, Problem)
+    assert "2,000,000 rows" in found.why
+
+
 def test_a_failure_is_a_value_that_says_what_where_why_and_since_when(source: Source, backend: FakeBackend) -> None:
     backend.close()
     found = source.examples()

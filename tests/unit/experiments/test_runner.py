@@ -4,13 +4,16 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from backend.experiments import worker
 from backend.experiments.runner import Runner, create, recover
 from backend.experiments.specification import Specification, parse
 from backend.experiments.worker import Task, execute
 from backend.model import events as ev
+from backend.model.objects import Job
 from backend.store.store import Store
 from tests.api.conditions import PATIENCE_S, specification, wait_until
 
@@ -154,6 +157,20 @@ def test_an_error_fails_the_run_and_is_kept(store: Store, runner: Runner) -> Non
     assert (default.status, migrated.status) == ("failed", "failed")
     assert str(default.error).startswith("SpecificationError: ")
     assert f"{default.id}, which is failed" in str(migrated.error)
+
+
+def test_a_run_that_breaks_off_keeps_what_led_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: Any, **options: Any) -> None:
+        arguments[3].append(ev.RunStarted(0.0, "r", "e", "default", 1))
+        arguments[3].append(ev.JobSubmitted(1.0, Job("a", "lenet")))
+        raise ZeroDivisionError("a policy divided by nothing")
+
+    monkeypatch.setattr(worker, "run_arm", broken)
+    run = f"{create(store, parse(specification('tested')))}.default.s1"
+    assert execute(store, Task(run)).status == "failed"
+    assert store.run(run).error == "ZeroDivisionError: a policy divided by nothing"
+    assert store.table(run, "jobs").column("job").to_pylist() == ["a"]
+    assert store.log_size(run) == 2
 
 
 def test_closing_interrupts_what_runs_and_what_waits(store: Store) -> None:
