@@ -165,7 +165,7 @@
         openStop: async function (ask, cancel, confirm, run) {
             const triggered = window.dash_clientside.callback_context.triggered_id;
             if (triggered === "stop-button") {
-                return Boolean(ask);
+                return ask ? true : quiet();
             }
             if (triggered === "stop-confirm" && confirm) {
                 try {

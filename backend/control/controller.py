@@ -49,25 +49,22 @@ class Controller:
             ev.JobSubmitted: self._job_submitted,
             ev.PodCreated: self._pod_created,
             ev.PodStarted: self._pod_started,
-            ev.PodFinished: self._pod_finished,
-            ev.PodEvicted: self._pod_evicted,
             ev.NodeAdded: self._nodes_changed,
             ev.NodeChanged: self._nodes_changed,
-            ev.ImagePulled: self._ignore,
         }
 
     def handle(self, event: ev.Event) -> Iterable[Outcome]:
         """Apply an event; what follows from it, in order. Events among it are applied already."""
         out: list[Outcome] = []
-        kind = type(event)
         state = self.state
-        job = self._job_of(event.pod) if kind is ev.PodFinished or kind is ev.PodEvicted else None  # type: ignore[attr-defined]
-        state.apply(event)
-        self._scheduler.observe(event, state)
-        if job is not None:
-            self._pod_ended(event, job, out)  # type: ignore[arg-type]
+        if type(event) is ev.PodFinished or type(event) is ev.PodEvicted:
+            record = state.pods.get(event.pod)  # whose pod it was is not known any more once the event is applied
+            self._apply(event)
+            if record is not None:
+                self._pod_ended(event, record.pod.job, out)
         else:
-            reaction = self._reactions.get(kind)
+            self._apply(event)
+            reaction = self._reactions.get(type(event))
             if reaction is not None:
                 reaction(event, out)
         if self._life.active:
@@ -112,7 +109,9 @@ class Controller:
     def _pod_created(self, event: ev.PodCreated, out: list[Outcome]) -> None:
         pod = event.pod
         if pod.node is None:
-            self._queue.add(self.state.pods[pod.name])
+            record = self.state.pods.get(pod.name)
+            if record is not None:
+                self._queue.add(record)
         elif pod.migration is None and pod.incarnation == 0:
             reason = f"bound to {pod.node}: {self._pinned_by} pins the first pod of {pod.job} there"
             self._put(ev.DecisionMade(event.time, pod.name, pod.node, "pinned", reason, 1, (pod.node,)), out)
@@ -123,53 +122,50 @@ class Controller:
             if record is not None:
                 self._evictions.pop(record.pod.job, None)
 
-    def _pod_finished(self, ended: tuple[ev.PodFinished, str], out: list[Outcome]) -> None:
-        event, job = ended
-        self._queue.wake()
-        if self.state.jobs[job].ended_at is None:
-            if event.succeeded:
-                self._put(ev.JobFinished(event.time, job), out)
-            else:
-                self._put(ev.JobFailed(event.time, job, event.reason or "its pod failed"), out)
-
-    def _pod_evicted(self, ended: tuple[ev.PodEvicted, str], out: list[Outcome]) -> None:
-        event, job = ended
+    def _pod_ended(self, event: ev.PodFinished | ev.PodEvicted, job: str, out: list[Outcome]) -> None:
         self._queue.discard(event.pod)
         self._queue.wake()
-        record = self.state.jobs[job]
-        if record.ended_at is not None or self._life.owns(job):
+        self._refusals.pop(event.pod, None)
+        if self.state.jobs[job].ended_at is not None:
             return
+        if isinstance(event, ev.PodEvicted):
+            if not self._life.owns(job):
+                self._restart(event, job, out)
+        elif event.succeeded:
+            self._put(ev.JobFinished(event.time, job), out)
+        else:
+            self._put(ev.JobFailed(event.time, job, event.reason or "its pod failed"), out)
+
+    def _restart(self, event: ev.PodEvicted, job: str, out: list[Outcome]) -> None:
         evictions = self._evictions[job] = self._evictions.get(job, 0) + 1
         if evictions > RESTART_LIMIT:
             reason = f"evicted {evictions} times in a row without having run; the last time: {event.reason}"
             self._put(ev.JobFailed(event.time, job, reason), out)
             return
         name = self._life.names.restarted(job, self.state)
-        out.append(CreatePod(Pod(name, job, record.incarnations)))
+        out.append(CreatePod(Pod(name, job, self.state.jobs[job].incarnations)))
 
     def _nodes_changed(self, event: ev.Event, out: list[Outcome]) -> None:
         self._queue.wake()
 
-    def _ignore(self, event: ev.Event, out: list[Outcome]) -> None:
-        """ImagePulled changes scores only; no waiting pod fits because of it."""
-
     def _schedule(self, out: list[Outcome]) -> None:
+        queue = self._queue
         place = self._scheduler.place
-        for record in self._queue.attempts():
+        while (record := queue.next()) is not None:
             name = record.pod.name
             decision = place(record, self.state)
             if decision.node is not None:
                 self._put(decision, out)
                 out.append(Bind(name, decision.node))
-                self._queue.discard(name)
+                queue.discard(name)
                 self._refusals.pop(name, None)
                 continue
             if self._refusals.get(name) != decision.reason:
                 # A refusal that repeats the last one word for word says nothing new; one line of it is kept.
                 self._refusals[name] = decision.reason
                 self._put(decision, out)
-            self._queue.refused(record)
+            queue.refused(record)
             if decision.permanent:
-                self._queue.discard(name)
+                queue.discard(name)
                 self._put(ev.JobFailed(decision.time, record.pod.job, decision.reason), out)
                 out.append(DeletePod(name, "the job can never be placed", 0.0))

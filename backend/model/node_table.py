@@ -4,6 +4,8 @@ A row belongs to a node's name for good (a node that comes back finds its row ag
 which the nodes joined. `ClusterState` is the only writer.
 """
 
+from typing import Any, cast
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,6 +33,8 @@ _INT_COLUMNS = (
     "scoring_memory_bytes",
     "pods",
 )
+_COUNTED = ("requested_cpu_millis", "requested_memory_bytes", "scoring_cpu_millis", "scoring_memory_bytes", "pods")
+"""What `place` counts up and down."""
 _FLOAT_COLUMNS = ("per_cpu_milli", "per_memory_byte")
 _BOOL_COLUMNS = ("present", "ready", "unschedulable")
 
@@ -75,9 +79,11 @@ class NodeTable:
         self.soft_taints = 0
         """PreferNoSchedule taints on all nodes together."""
         self._capacity = 0
+        self._counted: list[memoryview] = []
         self._storage: dict[str, NDArray[np.generic]] = {}
         self._holds: dict[str, Bools] = {}
-        self._workloads: dict[str, Ints] = {}
+        self._workloads: dict[str, Floats] = {}
+        self._workload_views: dict[str, tuple[Floats, Any]] = {}
         self.images_version = 0
         """Raised when a node gets or loses an image."""
         self._expose()
@@ -126,24 +132,32 @@ class NodeTable:
 
     def place(self, row: int, job: Job, sign: int = 1) -> None:
         """Count a pod of the job on a row (sign 1) or take it off (sign -1)."""
-        cpu, memory = scoring_requests(job)
-        self.requested_cpu_millis[row] += sign * job.cpu_request_millis
-        self.requested_memory_bytes[row] += sign * job.memory_bytes
-        self.scoring_cpu_millis[row] += sign * cpu
-        self.scoring_memory_bytes[row] += sign * memory
-        self.pods[row] += sign
-        self.workload_counts(job.workload)[row] += sign
+        cpu, memory = job.cpu_request_millis, job.memory_bytes
+        requested_cpu, requested_memory, scoring_cpu, scoring_memory, pods = self._counted
+        requested_cpu[row] += sign * cpu
+        requested_memory[row] += sign * memory
+        scoring_cpu[row] += sign * (cpu or DEFAULT_SCORING_CPU_MILLIS)
+        scoring_memory[row] += sign * (memory or DEFAULT_SCORING_MEMORY_BYTES)
+        pods[row] += sign
+        self._workload(job.workload)[1][row] += sign
         self.changed.append(row)
         if len(self.changed) >= MAX_CHANGED:
             self.changed.clear()
             self.version += 1
 
-    def workload_counts(self, workload: str) -> Ints:
-        """Pods of that workload on each node."""
-        counts = self._workloads.get(workload)
-        if counts is None:
-            counts = self._workloads[workload] = np.zeros(self._capacity, np.int64)
-        return counts[: len(self.names)]
+    def workload_counts(self, workload: str) -> Floats:
+        """Pods of that workload on each node, as whole floats: scores compute with them. Not to be changed."""
+        return self._workload(workload)[0]
+
+    def _workload(self, workload: str) -> tuple[Floats, Any]:
+        views = self._workload_views.get(workload)
+        if views is None:
+            counts = self._workloads.get(workload)
+            if counts is None:
+                counts = self._workloads[workload] = np.zeros(self._capacity)
+            counts = counts[: len(self.names)]
+            views = self._workload_views[workload] = counts, memoryview(cast(Any, counts))
+        return views
 
     def hold_image(self, row: int, image: str) -> None:
         """The node of that row holds the image from now on."""
@@ -179,6 +193,9 @@ class NodeTable:
         for name in _BOOL_COLUMNS:
             stored = self._storage.setdefault(name, np.zeros(self._capacity, np.bool_))
             setattr(self, name, stored[:size])
+        # Views of the same memory, because single items are read and written several times faster through them.
+        self._counted = [memoryview(getattr(self, name)) for name in _COUNTED]
+        self._workload_views.clear()
 
 
 def _soft_taints(node: Node) -> int:

@@ -153,7 +153,8 @@ class ClusterState:
         self.pods_on.setdefault(event.node.name, {})
 
     def _node_changed(self, event: ev.NodeChanged) -> None:
-        if event.node.name in self.nodes.row_of:
+        row = self.nodes.row_of.get(event.node.name)
+        if row is not None and self.nodes.present[row]:
             self.nodes.put_node(event.node)
 
     def _node_removed(self, event: ev.NodeRemoved) -> None:

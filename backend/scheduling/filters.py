@@ -1,6 +1,7 @@
 """Filters: each refuses the nodes that cannot take a pod. Names are kube-scheduler's plugin names.
 
-A static filter looks only at what the node is (labels, taints, readiness), so its mask holds until a node changes.
+A static filter looks only at what the node is (labels, taints, readiness) and at the pod's tolerations and node
+selector, so its mask holds for all pods with the same until a node changes. A RowFilter may look at requests as well.
 """
 
 from typing import Protocol, runtime_checkable
@@ -8,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from backend.model.node_table import Bools, NodeTable
-from backend.model.objects import Job
+from backend.model.objects import Job, Taint
 from backend.model.quantities import format_cpu, format_memory
 
 
@@ -17,7 +18,7 @@ class Filter(Protocol):
 
     name: str
     static: bool
-    """Whether the mask depends on the job and on what the nodes are, not on what runs on them."""
+    """Whether the mask depends on tolerations, node selector and what the nodes are, not on what runs on them."""
 
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """True for each node that can take a pod of the job; shape (nodes,)."""
@@ -52,14 +53,20 @@ class NodeReady:
         return "not ready"
 
 
+CORDON = Taint("node.kubernetes.io/unschedulable")
+"""The taint whose toleration lets a pod onto a cordoned node."""
+
+
 class NodeUnschedulable:
-    """Refuses cordoned nodes."""
+    """Refuses cordoned nodes, but to pods that tolerate the taint which Kubernetes puts on them."""
 
     name = "NodeUnschedulable"
     static = True
 
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """See Filter."""
+        if any(toleration.tolerates(CORDON) for toleration in job.tolerations):
+            return np.ones(len(table), np.bool_)
         return ~table.unschedulable
 
     def explain(self, job: Job, table: NodeTable, refused: Bools) -> str:
@@ -79,9 +86,13 @@ class TaintToleration:
 
     def explain(self, job: Job, table: NodeTable, refused: Bools) -> str:
         """See Filter."""
-        row = int(np.flatnonzero(refused)[0])
-        key = untolerated(job, table, row)
-        return f"tainted ({key}), which the pod does not tolerate"
+        taints = list(dict.fromkeys(untolerated(job, table, row) for row in refused.nonzero()[0].tolist()))
+        more = f" and {len(taints) - SHOWN_TAINTS} more" if len(taints) > SHOWN_TAINTS else ""
+        return f"tainted ({', '.join(taints[:SHOWN_TAINTS])}{more}), which the pod does not tolerate"
+
+
+SHOWN_TAINTS = 3
+"""Different taints that a sentence names."""
 
 
 def untolerated(job: Job, table: NodeTable, row: int) -> str:
@@ -118,32 +129,51 @@ class ResourcesFit:
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """See Filter."""
         fits = table.pods < table.max_pods
-        fits &= table.requested_cpu_millis + job.cpu_request_millis <= table.cpu_millis
-        fits &= table.requested_memory_bytes + job.memory_bytes <= table.memory_bytes
+        if job.cpu_request_millis:
+            fits &= table.requested_cpu_millis + job.cpu_request_millis <= table.cpu_millis
+        if job.memory_bytes:
+            fits &= table.requested_memory_bytes + job.memory_bytes <= table.memory_bytes
         return fits
 
     def at(self, job: Job, table: NodeTable, row: int) -> bool:
         """See RowFilter."""
+        cpu, memory = job.cpu_request_millis, job.memory_bytes
         return (
             table.pods.item(row) < table.max_pods.item(row)
-            and table.requested_cpu_millis.item(row) + job.cpu_request_millis <= table.cpu_millis.item(row)
-            and table.requested_memory_bytes.item(row) + job.memory_bytes <= table.memory_bytes.item(row)
+            and (not cpu or table.requested_cpu_millis.item(row) + cpu <= table.cpu_millis.item(row))
+            and (not memory or table.requested_memory_bytes.item(row) + memory <= table.memory_bytes.item(row))
         )
 
     def explain(self, job: Job, table: NodeTable, refused: Bools) -> str:
         """See Filter."""
         lacks = []
-        cpu = (table.cpu_millis - table.requested_cpu_millis)[refused]
         memory = (table.memory_bytes - table.requested_memory_bytes)[refused]
-        if job.memory_bytes and (memory < job.memory_bytes).any():
-            most = format_memory(int(memory.max()))
+        cpu = (table.cpu_millis - table.requested_cpu_millis)[refused]
+        few = memory[memory < job.memory_bytes]
+        if job.memory_bytes and len(few):
+            most = format_memory(max(0, int(few.max())))
             lacks.append(f"memory (asks for {format_memory(job.memory_bytes)}, at most {most} free)")
-        if job.cpu_request_millis and (cpu < job.cpu_request_millis).any():
-            most = format_cpu(int(cpu.max()))
+        few = cpu[cpu < job.cpu_request_millis]
+        if job.cpu_request_millis and len(few):
+            most = format_cpu(max(0, int(few.max())))
             lacks.append(f"CPU (asks for {format_cpu(job.cpu_request_millis)}, at most {most} free)")
         if (table.pods >= table.max_pods)[refused].any():
             lacks.append("room for another pod")
         return "without enough " + " or ".join(lacks)
+
+    def explain_ever(self, job: Job, table: NodeTable, refused: Bools) -> str:
+        """What nodes lack that could not take the pod even if nothing ran on them, after "2 nodes "."""
+        lacks = []
+        memory, cpu = table.memory_bytes[refused], table.cpu_millis[refused]
+        few = memory[memory < job.memory_bytes]
+        if len(few):
+            lacks.append(f"memory (asks for {format_memory(job.memory_bytes)}, has at most {format_memory(int(few.max()))})")
+        few = cpu[cpu < job.cpu_request_millis]
+        if len(few):
+            lacks.append(f"CPU (asks for {format_cpu(job.cpu_request_millis)}, has at most {format_cpu(int(few.max()))})")
+        if (table.max_pods[refused] <= 0).any():
+            lacks.append("room for a pod")
+        return "too small in " + " or ".join(lacks)
 
     def could_ever(self, job: Job, table: NodeTable) -> Bools:
         """Whether the node could take the pod if nothing else ran on it."""

@@ -8,10 +8,9 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from backend.model.events import DecisionMade, PluginScores
-from backend.model.node_table import Bools, NodeTable
+from backend.model.node_table import Bools, Ints, NodeTable
 from backend.model.objects import Job
 from backend.model.state import ClusterState, PodRecord
 from backend.scheduling.filters import (
@@ -23,7 +22,7 @@ from backend.scheduling.filters import (
     RowFilter,
     TaintToleration,
 )
-from backend.scheduling.kept import KeptShape, KeptShapes
+from backend.scheduling.kept import KeptShapes
 from backend.scheduling.scores import Context, Floats, RowScore, Score
 
 DEFAULT_FILTERS: tuple[Filter, ...] = (
@@ -44,14 +43,16 @@ SMALL_CLUSTER = 16
 class _Static:
     """Masks of the static filters for one kind of pod."""
 
-    __slots__ = ("all", "each", "lasting", "refuses")
+    __slots__ = ("all", "each", "key", "lasting", "refuses")
 
-    def __init__(self, filters: Sequence[Filter], job: Job, table: NodeTable) -> None:
-        self.each = [one.mask(job, table) for one in filters]
-        self.all = np.logical_and.reduce(self.each) if self.each else np.ones(len(table), np.bool_)
-        lasting = [mask for one, mask in zip(filters, self.each, strict=True) if one.name in LASTING]
-        self.lasting = np.logical_and.reduce(lasting) if lasting else np.ones(len(table), np.bool_)
-        """What the filters say whose answers do not pass by themselves."""
+    def __init__(self, filters: Sequence[Filter], job: Job, table: NodeTable, key: object) -> None:
+        self.key = key
+        self.each = [(one, one.mask(job, table)) for one in filters]
+        self.lasting = [(one, mask) for one, mask in self.each if one.name in LASTING]
+        """Those of the filters whose answers do not pass by themselves."""
+        self.all = np.ones(len(table), np.bool_)
+        for _, mask in self.each:
+            self.all &= mask
         self.refuses = bool((table.present & ~self.all).any())
         """Whether they refuse any node that is there."""
 
@@ -71,15 +72,22 @@ class Feasibility:
 
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """True for each node that can take a pod of the job; a new array of shape (nodes,)."""
-        feasible = self.static(job, table)[0].copy()
+        feasible = self.static(job, table).all.copy()
         for one in self.dynamic:
             feasible &= one.mask(job, table)
         return feasible
 
-    def static(self, job: Job, table: NodeTable) -> tuple[Bools, object]:
-        """The mask of the static filters, and the key under which pods share it."""
-        kept, key = self._static_masks(job, table)
-        return kept.all, key
+    def static(self, job: Job, table: NodeTable) -> _Static:
+        """What the static filters say of pods like this one."""
+        if table.version != self._version:
+            self._version = table.version
+            self._kept.clear()
+        selector = job.node_selector
+        key: object = (job.tolerations, tuple(sorted(selector.items()))) if selector else job.tolerations
+        static = self._kept.get(key)
+        if static is None:
+            static = self._kept[key] = _Static(self._static, job, table, key)
+        return static
 
     def refusals(self, job: Job, table: NodeTable, feasible: Bools | None = None) -> list[tuple[Filter, Bools]]:
         """Each filter that refused any with the nodes it was the first to refuse; nodes that left are not counted.
@@ -88,34 +96,33 @@ class Feasibility:
         """
         left = table.present.copy()
         found: list[tuple[Filter, Bools]] = []
-        static, _ = self._static_masks(job, table)
+        static = self.static(job, table)
         if static.refuses:
-            for one, mask in zip(self._static, static.each, strict=True):
+            for one, mask in static.each:
                 _take(one, mask, left, found)
         elif feasible is not None and len(self.dynamic) == 1:
             left &= ~feasible
             return [(self.dynamic[0], left)] if left.any() else []
-        for one in self.dynamic:
-            _take(one, one.mask(job, table), left, found)
+        for dynamic in self.dynamic:
+            _take(dynamic, dynamic.mask(job, table), left, found)
         return found
 
-    def _static_masks(self, job: Job, table: NodeTable) -> tuple[_Static, object]:
-        if table.version != self._version:
-            self._version = table.version
-            self._kept.clear()
-        selector = job.node_selector
-        key: object = job.tolerations if not selector else (job.tolerations, tuple(sorted(selector.items())))
-        static = self._kept.get(key)
-        if static is None:
-            static = self._kept[key] = _Static(self._static, job, table)
-        return static, key
-
-    def permanent(self, job: Job, table: NodeTable) -> bool:
-        """Whether no node that was ever seen could take the pod, even an empty and ready one."""
-        if not len(table):
-            return False
-        static, _ = self._static_masks(job, table)
-        return not bool((ResourcesFit().could_ever(job, table) & static.lasting).any())
+    def never(self, job: Job, table: NodeTable) -> list[str]:
+        """Why no node that was ever seen could take the pod, even an empty and ready one; nothing if one could."""
+        left = np.ones(len(table), np.bool_)
+        fit = ResourcesFit()
+        could = fit.could_ever(job, table)
+        static = self.static(job, table)
+        for _, mask in static.lasting:
+            left &= mask
+        if not len(table) or (left & could).any():
+            return []
+        left[:] = True
+        found: list[tuple[Filter, Bools]] = []
+        for one, mask in static.lasting:
+            _take(one, mask, left, found)
+        parts = [f"{_nodes(mask)} {one.explain(job, table, mask)}" for one, mask in found]
+        return [*parts, f"{_nodes(left)} {fit.explain_ever(job, table, left)}"] if left.any() else parts
 
 
 def _take(one: Filter, mask: Bools, left: Bools, found: list[tuple[Filter, Bools]]) -> None:
@@ -126,6 +133,30 @@ def _take(one: Filter, mask: Bools, left: Bools, found: list[tuple[Filter, Bools
         left ^= refused
 
 
+def _nodes(mask: Bools) -> str:
+    count = int(np.count_nonzero(mask))
+    return "1 node" if count == 1 else f"{count} nodes"
+
+
+def listed(explain_nodes: int, table: NodeTable) -> int:
+    """How many nodes a decision lists at most: all of a small cluster, else as many as asked for and at least one."""
+    return SMALL_CLUSTER if table.present_count <= SMALL_CLUSTER else max(explain_nodes, 1)
+
+
+def refused_nodes(
+    found: Sequence[tuple[Filter, Bools]], table: NodeTable, limit: int
+) -> tuple[dict[str, tuple[str, ...]], dict[str, int]]:
+    """Refusals as a decision holds them: the first nodes of each filter, and how many there are."""
+    names = table.names
+    refused: dict[str, tuple[str, ...]] = {}
+    counts: dict[str, int] = {}
+    for one, mask in found:
+        rows = mask.nonzero()[0]
+        counts[one.name] = len(rows)
+        refused[one.name] = tuple([names[row] for row in rows[:limit].tolist()])
+    return refused, counts
+
+
 def refuse(
     policy: str, pod: PodRecord, state: ClusterState, feasibility: Feasibility, explain_nodes: int
 ) -> DecisionMade:
@@ -133,45 +164,39 @@ def refuse(
     table = state.nodes
     job = pod.job
     found = feasibility.refusals(job, table)
-    present = table.present_count
-    shown = max(explain_nodes, SMALL_CLUSTER)
-    parts = []
-    refused: dict[str, tuple[str, ...]] = {}
-    counts: dict[str, int] = {}
-    for one, mask in found:
-        rows = np.flatnonzero(mask)
-        counts[one.name] = len(rows)
-        refused[one.name] = tuple(table.names[row] for row in rows[:shown].tolist())
-        noun = "node" if len(rows) == 1 else "nodes"
-        parts.append(f"{len(rows)} {noun} {one.explain(job, table, mask)}")
-    permanent = feasibility.permanent(job, table)
-    if permanent:
-        reason = "no node can ever take it: " + ("; ".join(parts) or "there is none")
-    elif not present:
+    refused, counts = refused_nodes(found, table, listed(explain_nodes, table))
+    never = feasibility.never(job, table)
+    if never:
+        reason = "no node can ever take it: " + "; ".join(never)
+    elif not table.present_count:
         reason = "no node is there"
     else:
-        reason = f"none of {present} nodes can take it: " + "; ".join(parts)
-    return DecisionMade(state.time, pod.pod.name, None, policy, reason, 0, (), (), (), refused, counts, permanent)
+        parts = [f"{_nodes(mask)} {one.explain(job, table, mask)}" for one, mask in found]
+        reason = f"none of {table.present_count} nodes can take it: " + "; ".join(parts)
+    return DecisionMade(state.time, pod.pod.name, None, policy, reason, 0, (), (), (), refused, counts, bool(never))
 
 
-def select(totals: Floats, ties: random.Random) -> tuple[int, int]:
-    """Row of the highest total and how many rows share it; the seeded stream chooses among equals."""
-    best = int(totals.argmax())
-    equals = (totals == totals[best]).nonzero()[0]
-    if len(equals) == 1:
-        return best, 1
-    return int(equals[ties.randrange(len(equals))]), len(equals)
+def best_rows(totals: Floats, chosen: int, equals: Ints, shown: int) -> Ints:
+    """The chosen row, then the other best ones, best first and equals in node order; `shown` in all.
 
-
-def best_rows(totals: Floats, chosen: int, shown: int) -> NDArray[np.int64]:
-    """The chosen row, then the other best ones, best first and equals in node order; `shown` in all."""
-    everything = shown >= len(totals)
-    rows = list(range(len(totals))) if everything else totals.argpartition(-shown)[-shown:].tolist()
-    if chosen not in rows:  # one of more equals than are shown
-        rows[0] = chosen
-    values = totals.take(rows).tolist()
-    order = sorted(zip(rows, values, strict=True), key=lambda one: (one[0] != chosen, -one[1], one[0]))
-    return np.array([row for row, _ in order])
+    `equals` are the rows of the highest total. The rows are the same on every machine: what `partition` puts where
+    among equals is not, so only its value is used.
+    """
+    if len(equals) >= shown:
+        rows = equals[:shown].tolist()
+    elif shown < len(totals):
+        parted = totals.copy()
+        parted.partition(len(parted) - shown)
+        least = parted.item(len(parted) - shown)
+        rows = (totals > least).nonzero()[0].tolist()
+        rows += (totals == least).nonzero()[0][: shown - len(rows)].tolist()
+    else:
+        rows = list(range(shown))
+    if len(equals) < shown:
+        rows.sort(key=totals.tolist().__getitem__ if shown == len(totals) else totals.item, reverse=True)
+    if rows[0] != chosen:
+        rows = [chosen, *[row for row in rows if row != chosen]][:shown]
+    return np.array(rows)
 
 
 class Profile:
@@ -199,9 +224,10 @@ class Profile:
         """One cycle for a pending pod."""
         table = state.nodes
         job = pod.job
-        static, key = self._feasibility.static(job, table)
-        kept = self._kept.of(job, table, static, key)
-        if kept.count == 0:
+        static = self._feasibility.static(job, table)
+        kept = self._kept.of(job, table, static.all, static.key)
+        count = kept.count
+        if count == 0:
             return refuse(self._policy, pod, state, self._feasibility, self._explain_nodes)
         context = Context(job, table)
         totals = kept.base.copy()
@@ -216,24 +242,17 @@ class Profile:
             values = raw if normalised is None else normalised
             totals += values if weight == 1.0 else weight * values
             given.append((score.name, weight, values, None if normalised is None else raw))
-        chosen, equals = select(totals, self._ties)
-        return self._explain(pod, state, totals, given, chosen, equals, kept)
-
-    def _explain(
-        self,
-        pod: PodRecord,
-        state: ClusterState,
-        totals: Floats,
-        given: list[tuple[str, float, Floats, Floats | None]],
-        chosen: int,
-        equals: int,
-        kept: KeptShape,
-    ) -> DecisionMade:
-        table = state.nodes
-        count = kept.count
+        best = int(totals.argmax())
+        equals = (totals == totals.item(best)).nonzero()[0]
+        among = f"the highest of {count} feasible nodes" if count > 1 else "the only feasible node"
+        if len(equals) > 1:
+            best = equals.item(self._ties.randrange(len(equals)))
+            among = f"drawn from {len(equals)} equals, {among}"
+        limit = listed(self._explain_nodes, table)
+        rows = best_rows(totals, best, equals, min(count, limit))
         names = table.names
-        shown = min(count, max(self._explain_nodes, SMALL_CLUSTER if len(names) <= SMALL_CLUSTER else 1))
-        rows = best_rows(totals, chosen, shown)
+        nodes = tuple([names[row] for row in rows.tolist()])
+        values_shown = tuple(totals.take(rows).tolist())
         scores = tuple(
             [
                 PluginScores(
@@ -245,27 +264,19 @@ class Profile:
                 for name, weight, normalised, raw in given
             ]
         )
-        values = totals.take(rows).tolist()
-        node = names[chosen]
-        among = f"the highest of {count} feasible nodes" if count > 1 else "the only feasible node"
-        if equals > 1:
-            among = f"drawn from {equals} equals, the highest of {count} feasible nodes"
         refused: dict[str, tuple[str, ...]] = {}
         counts: dict[str, int] = {}
         if count < table.present_count:
-            for one, mask in self._feasibility.refusals(pod.job, table, kept.feasible):
-                lost = mask.nonzero()[0]
-                counts[one.name] = len(lost)
-                refused[one.name] = tuple([names[row] for row in lost[:shown].tolist()])
+            refused, counts = refused_nodes(self._feasibility.refusals(job, table, kept.feasible), table, limit)
         return DecisionMade(
             state.time,
             pod.pod.name,
-            node,
+            nodes[0],
             self._policy,
-            f"bound to {node}: total score {values[0]:.1f}, {among}",
+            f"bound to {nodes[0]}: total score {values_shown[0]:.1f}, {among}",
             count,
-            tuple([names[row] for row in rows.tolist()]),
-            tuple(values),
+            nodes,
+            values_shown,
             scores,
             refused,
             counts,

@@ -4,8 +4,10 @@ Between two pods of a shape only the nodes change on which something was placed 
 only their rows are computed again, so the cost of a placement hardly grows with the cluster.
 """
 
+import math
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,12 +18,28 @@ from backend.scheduling.scores import Context, Floats, RowScore, row_context
 
 SHAPES_KEPT = 64
 """Shapes of pods whose scores are kept; a workload has a handful."""
+MANY_ROWS = 16
+"""From so many changed rows on, computing all at once is quicker than row by row."""
 
 
 class KeptShape:
     """Feasible nodes and local scores for pods that ask for the same. Arrays have shape (nodes,)."""
 
-    __slots__ = ("_filters", "_job", "_noted", "_scores", "_static", "base", "count", "feasible", "values", "version")
+    __slots__ = (
+        "_base_items",
+        "_feasible_items",
+        "_filters",
+        "_job",
+        "_noted",
+        "_scores",
+        "_static",
+        "_value_items",
+        "base",
+        "count",
+        "feasible",
+        "values",
+        "version",
+    )
 
     def __init__(
         self,
@@ -46,10 +64,10 @@ class KeptShape:
         fresh = len(changed) - self._noted
         if fresh == 0:
             return
-        if fresh > len(table) // 4 + 8:
+        if fresh > MANY_ROWS:
             self._compute(table)
             return
-        for row in set(changed[self._noted :]) if fresh > 1 else changed[self._noted :]:
+        for row in set(changed[self._noted :]):
             self._compute_row(table, row)
         self._noted = len(changed)
 
@@ -66,26 +84,38 @@ class KeptShape:
         base[~feasible] = -np.inf
         self.feasible = feasible
         self.base = base
+        """Weighted sum of the values; minus infinity where the node is not feasible."""
         self.count = int(np.count_nonzero(feasible))
         """Feasible nodes."""
+        self._feasible_items = _items(feasible)
+        self._base_items = _items(base)
+        self._value_items = [
+            (score, weight, _items(values)) for (score, weight), values in zip(self._scores, self.values, strict=True)
+        ]
         self._noted = len(table.changed)
 
     def _compute_row(self, table: NodeTable, row: int) -> None:
         job = self._job
-        fits = self._static.item(row) and all(one.at(job, table, row) for one in self._filters)
-        self.count += fits - self.feasible.item(row)
-        self.feasible[row] = fits
+        fits = self._static.item(row)
+        for one in self._filters:
+            fits = fits and one.at(job, table, row)
+        self.count += fits - self._feasible_items[row]
+        self._feasible_items[row] = fits
         cpu, memory = row_context(job, table, row)
         total = 0.0
-        for (score, weight), values in zip(self._scores, self.values, strict=True):
-            value = score.at(cpu, memory)
-            values[row] = value
+        for score, weight, items in self._value_items:
+            items[row] = value = score.at(cpu, memory)
             total += weight * value
-        self.base[row] = total if fits else -np.inf
+        self._base_items[row] = total if fits else -math.inf
+
+
+def _items(values: Floats | Bools) -> Any:
+    """A view of the same memory, through which single items are read and written several times faster."""
+    return memoryview(cast(Any, values))
 
 
 class KeptShapes:
-    """The shapes seen last."""
+    """What is kept of the newest shapes."""
 
     def __init__(self, filters: Sequence[RowFilter], scores: Sequence[tuple[RowScore, float]]) -> None:
         self._filters = filters

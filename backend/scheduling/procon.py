@@ -9,14 +9,13 @@ import random
 import statistics
 from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import BaseModel, Field
 
 from backend.model import events as ev
 from backend.model.fields import Parameters
 from backend.model.objects import Job
 from backend.model.state import ClusterState, PodRecord
-from backend.scheduling.framework import Feasibility, refuse
+from backend.scheduling.framework import Feasibility, listed, refuse, refused_nodes
 from backend.scheduling.profiles import EXPLAIN_NODES, ExplainNodes
 from backend.scheduling.progress_estimate import (
     Estimate,
@@ -45,6 +44,24 @@ class _Cost:
         self.used_percent = used_percent
         self.count = count
         self.limited = limited
+
+
+class _Beliefs:
+    """What is known of the work of jobs (mode corrected)."""
+
+    __slots__ = ("left", "median", "priors")
+
+    def __init__(self, left: dict[str, float], priors: dict[str, float], median: float) -> None:
+        self.left = left
+        """Pod -> core-seconds left, of pods that have said enough."""
+        self.priors = priors
+        """Workload -> core-seconds of a whole job."""
+        self.median = median
+        """Core-seconds to assume where nothing is known of the kind."""
+
+    def of_a(self, job: Job) -> float:
+        """Core-seconds of a job of which no more is known than its kind."""
+        return self.priors.get(job.workload, self.median)
 
 
 class ProConScheduler:
@@ -76,19 +93,24 @@ class ProConScheduler:
         """Pod that runs -> its job and the iteration it began from."""
         self._history: dict[str, float] = {}
         """Workload -> moving average of the core-seconds of finished jobs."""
+        self._beliefs: _Beliefs | None = None
+        """Made when they are needed, forgotten when something is learnt."""
 
     def observe(self, event: ev.Event, state: ClusterState) -> None:
         """Count reports, smooth iteration times, remember what finished jobs took."""
         kind = type(event)
         if kind is ev.ProgressReported:
             assert isinstance(event, ev.ProgressReported)
+            self._beliefs = None
             weight = self._parameters.smoothing
             for pod, seconds in zip(event.pods, event.iteration_s, strict=True):
-                self._reports[pod] = self._reports.get(pod, 0) + 1
-                before = self._iteration_s.get(pod)
-                self._iteration_s[pod] = seconds if before is None else before + weight * (seconds - before)
+                if pod in state.pods:  # else it has ended, and the report comes late
+                    self._reports[pod] = self._reports.get(pod, 0) + 1
+                    before = self._iteration_s.get(pod)
+                    self._iteration_s[pod] = seconds if before is None else before + weight * (seconds - before)
         elif kind is ev.PodFinished or kind is ev.PodEvicted:
             assert isinstance(event, ev.PodFinished | ev.PodEvicted)
+            self._beliefs = None
             self._reports.pop(event.pod, None)
             self._iteration_s.pop(event.pod, None)
             if isinstance(event, ev.PodFinished):
@@ -104,7 +126,7 @@ class ProConScheduler:
     def place(self, pod: PodRecord, state: ClusterState) -> ev.DecisionMade:
         """See Scheduler."""
         table = state.nodes
-        rows = np.flatnonzero(self._feasibility.mask(pod.job, table)).tolist()
+        rows = self._feasibility.mask(pod.job, table).nonzero()[0].tolist()
         if not rows:
             return refuse("procon", pod, state, self._feasibility, self._parameters.explain_nodes)
         names = [table.names[row] for row in rows]
@@ -133,19 +155,23 @@ class ProConScheduler:
     def _corrected(
         self, pod: PodRecord, names: list[str], percents: dict[str, float], state: ClusterState
     ) -> list[_Cost]:
-        known = self._known_works(state)
-        median = statistics.median(known.values()) if known else UNKNOWN_WORK_CORE_S
-        priors = self._priors(state, known, median)
-        own = priors.get(pod.job.workload, median)
+        beliefs = self._beliefs
+        if beliefs is None:
+            known = self._known_works(state)
+            median = statistics.median(known.values()) if known else UNKNOWN_WORK_CORE_S
+            beliefs = self._beliefs = _Beliefs(known, self._priors(state, known), median)
+        own = beliefs.of_a(pod.job)
         costs = []
         for name in names:
             works = [own]
             used = 0.0
             for record in state.pods_on.get(name, {}).values():
                 used += record.cpu_millis / 10
-                works.append(known.get(record.pod.name, priors.get(record.job.workload, median)))
+                left = beliefs.left.get(record.pod.name)
+                works.append(beliefs.of_a(record.job) if left is None else left)
             ends = processor_sharing(works, percents[name] / 100)
-            limited = used >= self._parameters.alpha * percents[name]
+            # Shares of a full node add up to all of it but for the rounding of their sum.
+            limited = used >= self._parameters.alpha * percents[name] * (1 - 1e-9)
             costs.append(_Cost(name, float(area(ends)), used, len(works) - 1, limited))
         return costs
 
@@ -158,7 +184,7 @@ class ProConScheduler:
                 works[name] = record.cpu_millis / 1000 * self._iteration_s[name] * left
         return works
 
-    def _priors(self, state: ClusterState, known: dict[str, float], median: float) -> dict[str, float]:
+    def _priors(self, state: ClusterState, known: dict[str, float]) -> dict[str, float]:
         """Workload -> core-seconds of a whole job: of finished ones, else projected from those that run."""
         priors = dict(self._history)
         projected: dict[str, list[float]] = {}
@@ -201,7 +227,8 @@ class ProConScheduler:
     ) -> ev.DecisionMade:
         table = state.nodes
         best = ranked[0]
-        shown = ranked[: max(1, self._parameters.explain_nodes)]
+        limit = listed(self._parameters.explain_nodes, table)
+        shown = ranked[:limit]
         costs = tuple(one.cost for one in shown)
         jobs = "no job" if best.count == 0 else "1 job" if best.count == 1 else f"{best.count} jobs"
         among = f"the lowest of {len(ranked)}" if len(ranked) > 1 else "the only one to choose from"
@@ -210,13 +237,7 @@ class ProConScheduler:
             reason += f"; all {nodes} feasible nodes are out of limit"
         elif len(ranked) < nodes:
             reason += f"; {nodes - len(ranked)} more are out of limit"
-        refused: dict[str, tuple[str, ...]] = {}
-        counts: dict[str, int] = {}
-        if nodes < int(np.count_nonzero(table.present)):
-            for one, mask in self._feasibility.refusals(pod.job, table):
-                lost = np.flatnonzero(mask)
-                counts[one.name] = len(lost)
-                refused[one.name] = tuple(table.names[row] for row in lost[: len(shown)].tolist())
+        refused, counts = refused_nodes(self._feasibility.refusals(pod.job, table), table, limit)
         totals = tuple(-cost for cost in costs)
         return ev.DecisionMade(
             state.time,

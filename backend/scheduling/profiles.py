@@ -3,13 +3,12 @@
 import random
 from typing import Annotated
 
-import numpy as np
 from pydantic import BaseModel, Field
 
 from backend.model.events import DecisionMade, Event
 from backend.model.fields import Count, Parameters
 from backend.model.state import ClusterState, PodRecord
-from backend.scheduling.framework import Feasibility, Profile, refuse
+from backend.scheduling.framework import Feasibility, Profile, listed, refuse, refused_nodes
 from backend.scheduling.scores import BalancedAllocation, ImageLocality, LeastAllocated, PreferredTaints, Spreading
 
 Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
@@ -71,13 +70,12 @@ class RandomScheduler:
     def place(self, pod: PodRecord, state: ClusterState) -> DecisionMade:
         """See Scheduler."""
         table = state.nodes
-        rows = np.flatnonzero(self._feasibility.mask(pod.job, table)).tolist()
+        rows = self._feasibility.mask(pod.job, table).nonzero()[0].tolist()
         if not rows:
             return refuse("random", pod, state, self._feasibility, self._explain_nodes)
-        node = table.names[rows[self._ties.randrange(len(rows))]]
-        listed = tuple(table.names[row] for row in rows[: self._explain_nodes])
-        reason = f"bound to {node}: drawn from {len(rows)} feasible nodes"
-        return DecisionMade(state.time, pod.pod.name, node, "random", reason, len(rows), listed)
+        chosen = rows[self._ties.randrange(len(rows))]
+        how = f"drawn from {len(rows)} feasible nodes"
+        return _unrated("random", how, pod, state, chosen, rows, self._feasibility, self._explain_nodes)
 
     def observe(self, event: Event, state: ClusterState) -> None:
         """Learns nothing."""
@@ -100,15 +98,35 @@ class RoundRobinScheduler:
     def place(self, pod: PodRecord, state: ClusterState) -> DecisionMade:
         """See Scheduler."""
         table = state.nodes
-        rows = np.flatnonzero(self._feasibility.mask(pod.job, table))
-        if not len(rows):
+        rows = self._feasibility.mask(pod.job, table).nonzero()[0].tolist()
+        if not rows:
             return refuse("round-robin", pod, state, self._feasibility, self._explain_nodes)
-        after = rows[rows > self._last]
-        self._last = int(after[0] if len(after) else rows[0])
-        node = table.names[self._last]
-        listed = tuple(table.names[row] for row in rows[: self._explain_nodes].tolist())
-        reason = f"bound to {node}: its turn among {len(rows)} feasible nodes"
-        return DecisionMade(state.time, pod.pod.name, node, "round-robin", reason, len(rows), listed)
+        self._last = next((row for row in rows if row > self._last), rows[0])
+        how = f"its turn among {len(rows)} feasible nodes"
+        return _unrated("round-robin", how, pod, state, self._last, rows, self._feasibility, self._explain_nodes)
 
     def observe(self, event: Event, state: ClusterState) -> None:
         """Learns nothing."""
+
+
+def _unrated(
+    policy: str,
+    how: str,
+    pod: PodRecord,
+    state: ClusterState,
+    chosen: int,
+    feasible: list[int],
+    feasibility: Feasibility,
+    explain_nodes: int,
+) -> DecisionMade:
+    """A decision without scores: the chosen node, then the other feasible ones in the order in which they joined."""
+    table = state.nodes
+    names = table.names
+    limit = listed(explain_nodes, table)
+    refused, counts = refused_nodes(feasibility.refusals(pod.job, table), table, limit)
+    others = [row for row in feasible[:limit] if row != chosen]
+    nodes = tuple([names[row] for row in [chosen, *others][:limit]])
+    reason = f"bound to {nodes[0]}: {how}"
+    return DecisionMade(
+        state.time, pod.pod.name, nodes[0], policy, reason, len(feasible), nodes, (), (), refused, counts
+    )

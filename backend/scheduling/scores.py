@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.model.node_table import Bools, NodeTable, scoring_requests
-from backend.model.objects import Job
+from backend.model.objects import Job, Node, Toleration
 
 Floats = NDArray[np.float64]
 MAX_SCORE = 100.0
@@ -26,29 +26,28 @@ class Context:
     """What several scores of one decision need: the parts of the nodes' resources in use with the pod on it."""
 
     def __init__(self, job: Job, table: NodeTable) -> None:
+        self._job = job
         self._table = table
-        self._cpu, self._memory = scoring_requests(job)
 
     @cached_property
     def cpu(self) -> Floats:
         """Part of the CPU, at most 1; shape (nodes,)."""
         table = self._table
-        return np.minimum((table.scoring_cpu_millis + self._cpu) * table.per_cpu_milli, 1.0)
+        return np.minimum((table.scoring_cpu_millis + scoring_requests(self._job)[0]) * table.per_cpu_milli, 1.0)
 
     @cached_property
     def memory(self) -> Floats:
         """Part of the memory, at most 1; shape (nodes,)."""
         table = self._table
-        return np.minimum((table.scoring_memory_bytes + self._memory) * table.per_memory_byte, 1.0)
+        return np.minimum((table.scoring_memory_bytes + scoring_requests(self._job)[1]) * table.per_memory_byte, 1.0)
 
 
 def row_context(job: Job, table: NodeTable, row: int) -> tuple[float, float]:
     """What Context holds, of one row."""
     cpu, memory = scoring_requests(job)
-    return (
-        min((table.scoring_cpu_millis.item(row) + cpu) * table.per_cpu_milli.item(row), 1.0),
-        min((table.scoring_memory_bytes.item(row) + memory) * table.per_memory_byte.item(row), 1.0),
-    )
+    cpu_part = (table.scoring_cpu_millis.item(row) + cpu) * table.per_cpu_milli.item(row)
+    memory_part = (table.scoring_memory_bytes.item(row) + memory) * table.per_memory_byte.item(row)
+    return (cpu_part if cpu_part < 1.0 else 1.0), (memory_part if memory_part < 1.0 else 1.0)
 
 
 class Score(Protocol):
@@ -151,15 +150,17 @@ class Spreading:
 
     def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
         """See Score."""
-        return table.workload_counts(job.workload).astype(np.float64)
+        return table.workload_counts(job.workload)
 
     def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
         """100 x (max + min - count) / max over the feasible nodes; 100 for all where none has such a pod."""
         counts = raw.compress(feasible)
-        most, least = float(counts.max()), float(counts.min())
+        most = counts.item(counts.argmax())  # quicker than max()
+        least = counts.item(counts.argmin())
         if most == 0:
             return np.full(len(raw), MAX_SCORE)
-        scaled: Floats = MAX_SCORE / most * (most + least - raw)
+        scaled: Floats = most + least - raw
+        scaled *= MAX_SCORE / most
         return scaled
 
 
@@ -168,20 +169,32 @@ class PreferredTaints:
 
     name = "TaintToleration"
 
+    def __init__(self) -> None:
+        self._version = -1
+        self._kept: dict[tuple[Toleration, ...], Floats | None] = {}
+        """Tolerations -> counts, until a node changes."""
+
     def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
         """See Score."""
         if not table.soft_taints:
             return None
-        counts = [
-            sum(
-                taint.effect == "PreferNoSchedule" and not any(t.tolerates(taint) for t in job.tolerations)
-                for taint in node.taints
-            )
-            for node in table.nodes
-        ]
-        return np.array(counts, np.float64) if any(counts) else None
+        if table.version != self._version:
+            self._version = table.version
+            self._kept.clear()
+        if job.tolerations not in self._kept:
+            counts = [_disliked(job, node) for node in table.nodes]
+            self._kept[job.tolerations] = np.array(counts, np.float64) if any(counts) else None
+        return self._kept[job.tolerations]
 
     def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
         """100 x (1 - count / max); 100 for all where no node has such a taint."""
-        most = float(raw[feasible].max())
+        most = float(raw.compress(feasible).max())
         return np.full(len(raw), MAX_SCORE) if most == 0 else MAX_SCORE * (1.0 - raw / most)
+
+
+def _disliked(job: Job, node: Node) -> int:
+    """PreferNoSchedule taints of the node that the job does not tolerate."""
+    return sum(
+        taint.effect == "PreferNoSchedule" and not any(t.tolerates(taint) for t in job.tolerations)
+        for taint in node.taints
+    )

@@ -76,7 +76,9 @@ class Sigmoid(CurveBase):
 
     def fall(self, x: Floats) -> Floats:
         """See CurveBase."""
-        return (1.0 + np.exp(-self.steepness * self.midpoint)) / (1.0 + np.exp(self.steepness * (x - self.midpoint)))
+        first = 1.0 + float(np.exp(-self.steepness * self.midpoint))
+        left: Floats = first / (1.0 + np.exp(self.steepness * (x - self.midpoint)))
+        return left
 
 
 class Plateau(CurveBase):

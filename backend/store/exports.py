@@ -19,7 +19,7 @@ def to_csv(table: pa.Table) -> str:
     """
     columns = [map(_cell, column.to_pylist()) for column in table.columns]
     lines = [map(_cell, table.column_names), *zip(*columns, strict=True)]
-    return "".join(",".join(cells) + "\n" for cells in lines)
+    return "".join((",".join(cells) or '""') + "\n" for cells in lines)  # readers pass over empty lines
 
 
 def _cell(value: Any) -> str:

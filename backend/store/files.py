@@ -77,8 +77,10 @@ def write_table(table: pa.Table, path: Path) -> None:
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a table from Parquet."""
-    # Without `partitioning`, a folder called x=1 on the way to the file would become a column.
-    return pq.read_table(path, columns=columns, partitioning=None)
+    # Opened once: read by its path, a file that is replaced meanwhile would be read half from the one, half from the
+    # other. Nor does a folder called x=1 on the way to it become a column.
+    with pa.OSFile(str(path)) as file:
+        return pq.ParquetFile(file).read(columns)
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -5,8 +5,9 @@ things up without decoding it.
 """
 
 import hashlib
-from collections.abc import Iterator
-from functools import lru_cache
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec

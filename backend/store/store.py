@@ -168,9 +168,8 @@ class Store(Catalogue):
         aside: list[Path] = []
 
         def drop(dropped: Sequence[str]) -> None:
-            for folder in map(self.folder, dropped):
-                if folder.is_dir():
-                    aside.append(folder.rename(folder.with_name(temporary_name("dropped"))))
+            present = [folder for folder in map(self.folder, dropped) if folder.is_dir()]
+            aside.extend(folder.rename(folder.with_name(temporary_name("dropped"))) for folder in present)
 
         yield drop
         for folder in aside:
@@ -212,6 +211,8 @@ def check_manifest(folder: Path) -> None:
         files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
     except FileNotFoundError:
         return  # a run that was interrupted has none
+    except (ValueError, KeyError) as error:
+        raise StoreError(f"{folder / MANIFEST} cannot be read: {error}") from None
     for name, digest in files.items():
         path = folder / name
         if not path.is_file() or sha256(path) != digest:

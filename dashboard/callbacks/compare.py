@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dash import Dash, Input, Output, State
+from dash import ALL, Dash, Input, Output, State, no_update, set_props
 from dash.exceptions import PreventUpdate
 
 from dashboard import feed, ids, urlstate
@@ -12,7 +12,6 @@ from dashboard.components.states import problem
 from dashboard.figures import comparison, cpu, placement
 from dashboard.figures.view import View
 from dashboard.pages import compare as pages
-from dashboard.pages.frame import heading
 from dashboard.source import Problem, Source, first_problem
 from dashboard.urlstate import Links
 
@@ -21,7 +20,8 @@ Sides = dict[str, list[str]]
 
 def register(app: Dash, source: Source, links: Links) -> None:
     """Register the callbacks of the page."""
-    _numbers(app, source, links)
+    del links
+    _numbers(app, source)
     runs, search = State(pages.RUNS, "data"), Input(ids.URL, "search")
 
     def dumbbell(theme: str, sides: Sides) -> View | Problem:
@@ -74,37 +74,54 @@ def register(app: Dash, source: Source, links: Links) -> None:
     views.register(app, "areas", "CPU of the cluster", areas, search, states=[runs])
 
 
-def _numbers(app: Dash, source: Source, links: Links) -> None:
+def _numbers(app: Dash, source: Source) -> None:
     @app.callback(
-        Output(pages.HEAD, "children"),
-        Output(pages.JOB_TABLE, "children"),
+        Output(pages.ABOUT, "children"),
+        Output(pages.NUMBERS, "children"),
+        Output(pages.MEASURES, "children"),
         Input(ids.REVISION, "data"),
-        State(ids.URL, "search"),
         State(pages.RUNS, "data"),
     )
-    def numbers(_: Any, search: str, sides: Sides) -> tuple[Any, Any]:
+    def numbers(_: Any, sides: Sides) -> tuple[Any, Any, Any]:
         found = compared(source, sides)
         if isinstance(found, Problem):
-            return [heading("Comparison"), problem(found)], None
-        state = urlstate.compare_state(search or "")
-        return pages.head(links, state, search or "", found), pages.job_table(found)
+            return None, problem(found), None
+        return pages.about(found), pages.numbers(found), pages.measures(found)
+
+    @app.callback(
+        Output(pages.JOB_TABLE, "children"),
+        Input(ids.REVISION, "data"),
+        State(pages.RUNS, "data"),
+        State({"part": "rows", "of": ALL}, "id"),
+    )
+    def rows(_: Any, sides: Sides, grids: list[Any]) -> Any:
+        found = compared(source, sides)
+        if isinstance(found, Problem):
+            return no_update if grids else problem(found)
+        if grids and found["jobs"]:
+            # Rows only, so that sorting and scroll stay.
+            set_props(pages.JOBS, {"rowData": pages.job_rows(found)})
+            return no_update
+        return pages.job_table(found)
 
     @app.callback(
         Output(pages.SETTINGS, "children"),
         Output(pages.PAIR, "children"),
         Output(pages.COLOUR, "children"),
+        Output(pages.SWAP, "href"),
         Input(ids.REVISION, "data"),
         Input(ids.URL, "search"),
         State(pages.RUNS, "data"),
     )
-    def choices(_: Any, search: str, sides: Sides) -> tuple[Any, Any, Any]:
+    def choices(_: Any, search: str, sides: Sides) -> tuple[Any, ...]:
         if not sides:
             raise PreventUpdate
         search = search or ""
         state = urlstate.compare_state(search)
         found = compared(source, sides)
         settings = problem(found) if isinstance(found, Problem) else pages.settings(search, state, found)
-        return settings, pages.pair_choice(search, state), pages.colour_choice(search, state)
+        pair, colour = pages.pair_choice(search, state), pages.colour_choice(search, state)
+        return settings, pair, colour, pages.swapped(search, state)
 
 
 def compared(source: Source, sides: Sides) -> dict[str, Any] | Problem:

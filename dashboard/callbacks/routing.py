@@ -6,6 +6,7 @@ from typing import Any
 from dash import MATCH, ClientsideFunction, Dash, Input, Output, State
 
 from dashboard import form, ids, urlstate
+from dashboard.callbacks.compare import compared
 from dashboard.components.states import problem
 from dashboard.feed import followed
 from dashboard.pages import compare, experiments, missing, new, run
@@ -97,12 +98,16 @@ def _compare(source: Source, links: Links, search: str) -> list[Any]:
         if isinstance(found, Problem):
             return missing.run_missing(links, name) if found.status == 404 else _failed("Compare", found, links)
         rows.append(found)
+    found = compared(source, {"a": list(state.a), "b": list(state.b)}) if rows else {}
+    if isinstance(found, Problem):
+        return _failed("Compare", found, links)
     experiments_named = dict.fromkeys(str(row.get("experiment")) for row in rows)
     sources = {str(row.get("source") or "simulator") for row in rows}
     return compare.layout(
         links,
         state,
         search,
+        names=compare.labels(found),
         source="import" if sources == {"import"} else "simulator",
         title=" ".join(["Compare", *experiments_named]),
         seen=etag(followed(rows)),

@@ -42,40 +42,73 @@ def register(app: Dash, source: Source, links: Links) -> None:
 
     views.register(app, "cpu", "CPU of all nodes", heat, states=[name])
 
-    def lines(theme: str, chosen: list[str] | None, run: str) -> View | Problem:
+    def lines(theme: str, chosen: list[str] | None, run: str, offered: list[Any]) -> View | Problem:
         found = usage(source, run)
         if isinstance(found, Problem):
             return found
-        return cpu.lines(found[0], chosen or [], found[2], theme=theme, revision=run)
+        samples, nodes, end = found
+        _offer(pages.NODES, nodes, offered)
+        return cpu.lines(samples, chosen or nodes[:4], end, theme=theme, revision=run)
 
-    views.register(app, "lines", "CPU of chosen nodes", lines, Input(pages.NODES, "value"), states=[name])
+    nodes_offered = State(pages.NODES, "data")
+    views.register(
+        app, "lines", "CPU of chosen nodes", lines, Input(pages.NODES, "value"), states=[name, nodes_offered]
+    )
 
-    def curves(theme: str, chosen: list[str] | None, run: str) -> View | Problem:
+    def curves(theme: str, chosen: list[str] | None, run: str, offered: list[Any]) -> View | Problem:
         found = _tables(source, run, "progress", "categories", "migrations")
         if isinstance(found, Problem):
             return found
         reported, categories, moves = found
-        picked = chosen or progress.reporting_jobs(reported)[:9]
+        reporting = progress.reporting_jobs(reported)
+        _offer(pages.JOBS, reporting, offered)
+        picked = chosen or reporting[:9]
         last = max((time for time in reported.get("time_s", ()) if time is not None), default=0.0)
         return progress.view(reported, categories, moves, picked, last or 1.0, theme=theme, revision=run)
 
-    views.register(app, "progress", "Learning curves", curves, Input(pages.JOBS, "value"), states=[name])
+    jobs_offered = State(pages.JOBS, "data")
+    views.register(app, "progress", "Learning curves", curves, Input(pages.JOBS, "value"), states=[name, jobs_offered])
+
+
+def _offer(picker: str, names: list[str], offered: list[Any] | None) -> None:
+    """Let a picker offer what has come since it was made."""
+    if len(names) > len(offered or ()) and len(offered or ()) < pages.MOST_OFFERED:
+        set_props(picker, {"data": pages.options(names)})
 
 
 def _header(app: Dash, source: Source, links: Links) -> None:
+    every = {name: {"part": f"sibling-{name}", "run": ALL} for name in ("words", "bar")}
+
     @app.callback(
-        Output(pages.HEADER, "children"),
-        Output(pages.PROGRESS, "children"),
-        Output(pages.TILES, "children"),
-        Input(ids.LIVE, "data"),
-        State(pages.NAME, "data"),
+        output={
+            "status": Output(pages.STATUS, "children"),
+            "progress": Output(pages.PROGRESS, "children"),
+            "tiles": Output(pages.TILES, "children"),
+            "stop": {name: Output(pages.STOP, name) for name in ("children", "disabled", "style")},
+            "words": Output(every["words"], "children"),
+            "kinds": Output(every["bar"], "className"),
+            "styles": Output(every["bar"], "style"),
+        },
+        inputs={"live": Input(ids.LIVE, "data")},
+        state={"name": State(pages.NAME, "data"), "named": State(every["bar"], "id")},
         prevent_initial_call=True,
     )
-    def follow(_: Any, name: str) -> Any:
+    def follow(*, live: Any, name: str, named: list[dict[str, str]]) -> dict[str, Any]:
+        del live
         found = source.run(name)
         if isinstance(found, Problem):
             raise PreventUpdate  # the banner says it; the last known state stays
-        return pages.header(links, found), pages.progress(links, found), pages.tiles(found)
+        others = {str(other["id"]): other for other in pages.siblings(found)}
+        states = [pages.sibling_state(others.get(identity["run"], {})) for identity in named]
+        return {
+            "status": pages.status_line(found),
+            "progress": pages.progress(found),
+            "tiles": pages.tiles(found),
+            "stop": pages.stop_props(found),
+            "words": [words for words, _, _ in states],
+            "kinds": [kind for _, kind, _ in states],
+            "styles": [style for _, _, style in states],
+        }
 
     @app.callback(Output(pages.TABS, "children"), Input(ids.URL, "search"), State(pages.NAME, "data"))
     def mark(search: str, name: str) -> Any:

@@ -32,7 +32,6 @@ def base(colours: Palette, *, height: int, revision: str, **more: Any) -> dict[s
         },
         "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.0, "yanchor": "bottom", "font": {"size": 12}},
         "dragmode": "zoom",
-        "transition": {"duration": 0},
     }
     layout.update(more)
     # For assets/charts.js: which axes show times, and what "reset zoom" goes back to.

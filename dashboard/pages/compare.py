@@ -14,11 +14,14 @@ from dashboard.pages.frame import heading, page
 from dashboard.pages.run import toggle
 from dashboard.urlstate import CompareState, Links, changed
 
-HEAD = "compare-head"
+NUMBERS = "compare-numbers"
+ABOUT = "compare-about"
+MEASURES = "compare-measures"
+SWAP = "swap"
 SETTINGS = "compare-settings"
 RUNS = "compare-runs"
 JOB_TABLE = "compare-jobs"
-JOBS = {"part": "compare-rows"}
+JOBS = {"part": "rows", "of": "compared"}
 PAIR = "compare-pair"
 SHORT = 60
 """Characters of a remark that still fit a badge."""
@@ -42,15 +45,47 @@ CHECKS = {
 
 
 def layout(
-    links: Links, state: CompareState, search: str, *, source: str = "simulator", title: str = "Compare", seen: str = ""
+    links: Links,
+    state: CompareState,
+    search: str,
+    *,
+    names: tuple[str, str] = ("A", "B"),
+    source: str = "simulator",
+    title: str = "Compare",
+    seen: str = "",
 ) -> list[Any]:
-    """The page; everything in it is filled by callbacks."""
+    """The page. `names` are the labels of the sides; numbers and pictures are filled by callbacks."""
     if not state.a or not state.b:
         return page([_choose(links)], title="Compare", watch=links.feed("health"), notices=state.notices)
+    a, b = names
     return page(
         [
             dcc.Store(id=RUNS, data={"a": list(state.a), "b": list(state.b)}),
-            html.Div([heading("Comparison"), loading(200)], id=HEAD),
+            heading(
+                [badges.arm("A", a), html.Span("vs", className="versus"), badges.arm("B", b)],
+                above=[dcc.Link("Experiments", href=links.experiments()), html.Span(" / Compare")],
+                below=html.Div("", id=ABOUT, className="lead"),
+                actions=[
+                    dcc.Link([icon("swap"), "Swap A and B"], href=swapped(search, state), className="button", id=SWAP),
+                    dcc.Link("Run A", href=links.run(state.a[0]), className="button"),
+                    dcc.Link("Run B", href=links.run(state.b[0]), className="button"),
+                ],
+            ),
+            html.Div(loading(200), id=NUMBERS),
+            html.Details(
+                [
+                    html.Summary("All measures"),
+                    html.Div(
+                        "",
+                        id=MEASURES,
+                        className="table-scroll",
+                        tabIndex="0",
+                        role="region",
+                        **{"aria-label": "All measures"},
+                    ),
+                ],
+                className="panel padded more",
+            ),
             html.Div(
                 [
                     panel("dumbbell", "Completion time of each job", height=300),
@@ -110,24 +145,18 @@ def pair_choice(search: str, state: CompareState) -> Any:
     )
 
 
-def head(links: Links, state: CompareState, search: str, compared: Mapping[str, Any]) -> html.Div:
-    """Names of the sides, fairness marks, headline differences."""
-    a, b = labels(compared)
-    swap = changed(search, a=",".join(state.b), b=",".join(state.a))
+def swapped(search: str, state: CompareState) -> str:
+    """The address with the sides exchanged and everything else as it is."""
+    return changed(search, a=",".join(state.b), b=",".join(state.a))
+
+
+def numbers(compared: Mapping[str, Any]) -> html.Div:
+    """Fairness marks, headline differences, and how to read them."""
+    _, b = labels(compared)
     exact = [metric for metric in compared.get("metrics") or [] if metric.get("name") in HEADLINES]
     exact.sort(key=lambda metric: list(HEADLINES).index(metric["name"]))
     return html.Div(
         [
-            heading(
-                [badges.arm("A", a), html.Span("vs", className="versus"), badges.arm("B", b)],
-                above=[dcc.Link("Experiments", href=links.experiments()), html.Span(" / Compare")],
-                below=_about(compared),
-                actions=[
-                    dcc.Link([icon("swap"), "Swap A and B"], href=swap, className="button", id="swap"),
-                    dcc.Link("Run A", href=links.run(state.a[0]), className="button"),
-                    dcc.Link("Run B", href=links.run(state.b[0]), className="button"),
-                ],
-            ),
             _validity(compared),
             html.Div([_headline(metric) for metric in exact], className="headlines"),
             html.P(
@@ -139,7 +168,6 @@ def head(links: Links, state: CompareState, search: str, compared: Mapping[str, 
                 className="reading",
             ),
             *[html.P(sentence(note), className="reading") for note in _notes(compared) if len(note) > SHORT],
-            _all_metrics(compared, a, b),
         ],
         **{"data-state": "ready"},
     )
@@ -151,7 +179,7 @@ def labels(compared: Mapping[str, Any]) -> tuple[str, str]:
     return (a, b) if a != b else (f"{a} (A)", f"{b} (B)")
 
 
-def _about(compared: Mapping[str, Any]) -> list[Any]:
+def about(compared: Mapping[str, Any]) -> list[Any]:
     a = compared.get("a") or {}
     said = [html.Span(", ".join(a.get("experiments") or []), className="quiet")]
     if compared.get("so_far"):
@@ -248,7 +276,9 @@ def _counts(compared: Mapping[str, Any], b: str) -> str:
     return words + (f"; the mean of the jobs' changes is {signed(mean, 1, '%')}." if mean is not None else ".")
 
 
-def _all_metrics(compared: Mapping[str, Any], a: str, b: str) -> html.Details:
+def measures(compared: Mapping[str, Any]) -> html.Table:
+    """Every measure with difference, interval, sign and note."""
+    a, b = labels(compared)
     rows = []
     for metric in compared.get("metrics") or []:
         unit = metric.get("unit") or ""
@@ -269,22 +299,8 @@ def _all_metrics(compared: Mapping[str, Any], a: str, b: str) -> html.Details:
             )
         )
     headings = ("Measure", f"A: {a}", f"B: {b}", "B − A", "%", "95 % interval", "n", "Sign", "Note")
-    return html.Details(
-        [
-            html.Summary("All measures"),
-            html.Div(
-                html.Table(
-                    [html.Thead(html.Tr([html.Th(name, scope="col") for name in headings])), html.Tbody(rows)],
-                    className="plain",
-                ),
-                className="table-scroll",
-                tabIndex="0",
-                role="region",
-                **{"aria-label": "All measures"},
-            ),
-        ],
-        className="panel padded more",
-        id="all-measures",
+    return html.Table(
+        [html.Thead(html.Tr([html.Th(name, scope="col") for name in headings])), html.Tbody(rows)], className="plain"
     )
 
 
@@ -295,6 +311,13 @@ def _share(value: float | None, unit: str) -> str:
         return signed(100 * value, 1, "points")
     small = unit in ("", "1") and value != round(value)
     return signed(value, 3 if small else 1 if unit not in ("", "1") else 0, "" if unit == "1" else unit)
+
+
+def job_rows(compared: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Rows of the jobs, largest gain of B first, unpaired ones last."""
+    rows = [{**{name: job.get(name) for name in JOB_COLUMNS}, "id": job["job"]} for job in compared.get("jobs") or []]
+    rows.sort(key=lambda row: (row["difference_s"] is None, row["difference_s"] or 0.0))
+    return rows
 
 
 def job_table(compared: Mapping[str, Any]) -> html.Section:
@@ -309,14 +332,7 @@ def job_table(compared: Mapping[str, Any]) -> html.Section:
             ],
             className="panel padded",
         )
-    rows = [
-        {
-            **{name: job.get(name) for name in JOB_COLUMNS},
-            "id": job["job"],
-        }
-        for job in jobs
-    ]  # fmt: skip
-    rows.sort(key=lambda row: (row["difference_s"] is None, row["difference_s"] or 0.0))
+    rows = job_rows(compared)
     columns = [
         grid.text_column("job", "Job", minWidth=120, flex=1.4, pinned="left"),
         grid.text_column("workload", "Workload", minWidth=105),

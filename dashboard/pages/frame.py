@@ -42,7 +42,7 @@ def heading(title: Any, *, above: Any = None, below: Any = None, actions: Sequen
                 [
                     html.Div(above, className="crumbs") if above else None,
                     html.H1(title),
-                    html.Div(below, className="lead") if below else None,
+                    (below if isinstance(below, html.Div) else html.Div(below, className="lead")) if below else None,
                 ],
                 className="heading-words",
             ),

@@ -17,7 +17,7 @@ from dashboard.pages.frame import heading, page
 from dashboard.source import etag
 from dashboard.urlstate import Links, RunState, changed
 
-HEADER = "run-header"
+STATUS = "run-status"
 PROGRESS = "run-progress"
 TILES = "run-tiles"
 TABS = "run-tabs"
@@ -57,8 +57,9 @@ def layout(links: Links, run: Mapping[str, Any], state: RunState) -> list[Any]:
     return page(
         [
             dcc.Store(id=NAME, data=name),
-            html.Div(header(links, run), id=HEADER),
-            html.Div(progress(links, run), id=PROGRESS),
+            header(links, run),
+            html.Div(progress(run), id=PROGRESS),
+            siblings_line(links, run),
             html.Div(tiles(run), id=TILES),
             html.Div(tabs(links, name, state.tab), id=TABS),
             html.Div(loading(360), id=CONTENT),
@@ -74,21 +75,25 @@ def layout(links: Links, run: Mapping[str, Any], state: RunState) -> list[Any]:
 
 
 def header(links: Links, run: Mapping[str, Any]) -> html.Div:
-    """Title, status, actions. Made anew on each change of the run."""
-    arm, seed = run.get("arm"), run.get("seed")
-    status = str(run.get("status") or "")
-    said = [badges.status(status), badges.source(run.get("source"))]
-    if seed is not None:
-        said.append(html.Span(f"seed {seed}", className="quiet"))
-    said.append(html.Span(moment(run.get("created_at")), className="quiet", title=stamp(run.get("created_at"))))
-    if run.get("error"):
-        said.append(html.Span(str(run["error"]), className="error-text"))
+    """Title, status, actions. Only the status follows the run, so that focus and open menus stay."""
+    arm = run.get("arm")
     return heading(
         [_experiment_name(run), html.Span(f" · {arm}", className="title-arm") if arm else None],
         above=[dcc.Link("Experiments", href=links.experiments()), html.Span(" / "), html.Span(str(run["id"]))],
-        below=said,
-        actions=[*_compare_link(links, run), _export(links, run), _again(links, run), _stop_button(status)],
+        below=html.Div(status_line(run), id=STATUS, className="lead"),
+        actions=[*_compare_link(links, run), _export(links, run), _again(links, run), _stop_button(run)],
     )
+
+
+def status_line(run: Mapping[str, Any]) -> list[Any]:
+    """Status, source, seed and age; the error, if there is one."""
+    said: list[Any] = [badges.status(run.get("status")), badges.source(run.get("source"))]
+    if run.get("seed") is not None:
+        said.append(html.Span(f"seed {run['seed']}", className="quiet"))
+    said.append(html.Span(moment(run.get("created_at")), className="quiet", title=stamp(run.get("created_at"))))
+    if run.get("error"):
+        said.append(html.Span(str(run["error"]), className="error-text"))
+    return said
 
 
 def _experiment_name(run: Mapping[str, Any]) -> str:
@@ -161,17 +166,18 @@ def _again(links: Links, run: Mapping[str, Any]) -> Any:
     return dcc.Link([icon("copy"), "Clone"], href=links.new(str(run["id"])), className="button")
 
 
-def _stop_button(status: str) -> dmc.Button:
-    return dmc.Button(
-        "Stopping" if status == "stopping" else "Stop",
-        id=STOP,
-        n_clicks=0,
-        variant="outline",
-        color="red",
-        leftSection=icon("stop"),
-        disabled=status == "stopping",
-        style={} if status in badges.ACTIVE else {"display": "none"},
-    )
+def _stop_button(run: Mapping[str, Any]) -> dmc.Button:
+    return dmc.Button(id=STOP, n_clicks=0, variant="outline", color="red", leftSection=icon("stop"), **stop_props(run))
+
+
+def stop_props(run: Mapping[str, Any]) -> dict[str, Any]:
+    """What changes of the Stop button with the run's status."""
+    status = run.get("status")
+    return {
+        "children": "Stopping" if status == "stopping" else "Stop",
+        "disabled": status == "stopping",
+        "style": {} if status in badges.ACTIVE else {"display": "none"},
+    }
 
 
 def _stop_dialog(run: Mapping[str, Any]) -> dmc.Modal:
@@ -204,60 +210,70 @@ def _stop_dialog(run: Mapping[str, Any]) -> dmc.Modal:
     )
 
 
-def progress(links: Links, run: Mapping[str, Any]) -> html.Div:
-    """Runs of the experiment by arm and seed, each with its progress while it is under way."""
+def progress(run: Mapping[str, Any]) -> html.Div | None:
+    """How far this run is, while it is under way."""
+    if run.get("status") not in badges.ACTIVE:
+        return None
+    return html.Div(
+        [
+            badges.bar(run.get("progress"), f"Progress of {run['id']}"),
+            html.Span(badges.progress_words(run.get("progress")), className="progress-words"),
+        ],
+        className="own-progress",
+    )
+
+
+def siblings_line(links: Links, run: Mapping[str, Any]) -> html.Div | None:
+    """Runs of the experiment by arm and seed, with their progress."""
     arms: dict[str, list[Mapping[str, Any]]] = {}
     for sibling in siblings(run):
         arms.setdefault(str(sibling.get("arm")), []).append(sibling)
-    lines = []
-    if run.get("status") in badges.ACTIVE:
-        lines.append(
+    if len(siblings(run)) < 2:
+        return None
+    return html.Div(
+        [
             html.Div(
                 [
-                    badges.bar(run.get("progress"), f"Progress of {run['id']}"),
-                    html.Span(badges.progress_words(run.get("progress")), className="progress-words"),
-                ],
-                className="own-progress",
-            )
-        )
-    if len(siblings(run)) > 1:
-        lines.append(
-            html.Div(
-                [
+                    html.Span(arm, className="sibling-arm"),
                     html.Div(
-                        [
-                            html.Span(arm, className="sibling-arm"),
-                            html.Div(
-                                [_sibling(links, other, str(run["id"])) for other in of_arm[:40]],
-                                className="sibling-runs",
-                            ),
-                        ],
-                        className="sibling-line",
-                    )
-                    for arm, of_arm in arms.items()
+                        [_sibling(links, other, str(run["id"])) for other in of_arm[:40]], className="sibling-runs"
+                    ),
                 ],
-                className="siblings",
-                role="navigation",
-                **{"aria-label": "Runs of this experiment"},
+                className="sibling-line",
             )
-        )
-    return html.Div(lines, className="run-progress")
+            for arm, of_arm in arms.items()
+        ],
+        className="siblings",
+        role="navigation",
+        **{"aria-label": "Runs of this experiment"},
+    )
+
+
+def sibling_id(part: str, run: str) -> dict[str, str]:
+    """Part "words" or "bar" of a sibling's link."""
+    return {"part": f"sibling-{part}", "run": run}
+
+
+def sibling_state(run: Mapping[str, Any]) -> tuple[str, str, dict[str, str]]:
+    """(words, class of the bar, style of the bar) of a run in the line of siblings."""
+    status = str(run.get("status") or "")
+    share = round(100 * badges.fraction(run.get("progress"))) if status in badges.ACTIVE else 100
+    words = f"{share} %" if status in ("running", "stopping") else status
+    return words, f"sibling-bar sibling-{status}", {"width": f"{share}%"}
 
 
 def _sibling(links: Links, run: Mapping[str, Any], current: str) -> dcc.Link:
-    status = str(run.get("status") or "")
-    active = status in badges.ACTIVE
-    share = round(100 * badges.fraction(run.get("progress"))) if active else 100
-    words = f"{share} %" if status in ("running", "stopping") else status
+    name = str(run["id"])
+    words, kind, style = sibling_state(run)
     return dcc.Link(
         [
             html.Span(f"seed {run.get('seed')}" if run.get("seed") is not None else "run", className="sibling-seed"),
-            html.Span(words, className="sibling-status"),
-            html.Span(className=f"sibling-bar sibling-{status}", style={"width": f"{share}%"}),
+            html.Span(words, className="sibling-status", id=sibling_id("words", name)),
+            html.Span(className=kind, style=style, id=sibling_id("bar", name)),
         ],
-        href=links.run(str(run["id"])),
-        className="sibling" + (" current" if run["id"] == current else ""),
-        title=str(run["id"]),
+        href=links.run(name),
+        className="sibling" + (" current" if name == current else ""),
+        title=name,
     )
 
 
@@ -321,6 +337,15 @@ def toggle(search: str, name: str, current: str, options: Sequence[tuple[str, st
     )
 
 
+MOST_OFFERED = 5000
+"""Names a picker offers; it is searched, not scrolled."""
+
+
+def options(names: Sequence[str]) -> list[dict[str, str]]:
+    """Names as a picker takes them."""
+    return [{"value": name, "label": name} for name in names[:MOST_OFFERED]]
+
+
 def placement_tab(search: str, state: RunState) -> list[Any]:
     """Swimlane."""
     by = toggle(search, "colour", state.colour, (("category", "By category"), ("job", "By job")), "Colour of the bars")
@@ -332,7 +357,7 @@ def nodes_tab(nodes: Sequence[str], state: RunState) -> list[Any]:
     chosen = [node for node in state.nodes if node in nodes] or list(nodes[:4])
     picker = dmc.MultiSelect(
         id=NODES,
-        data=[{"value": node, "label": node} for node in nodes[:2000]],
+        data=options(nodes),
         value=chosen,
         searchable=True,
         maxValues=10,
@@ -354,7 +379,7 @@ def progress_tab(jobs: Sequence[str], state: RunState) -> list[Any]:
     chosen = [job for job in state.jobs if job in jobs] or list(jobs[:9])
     picker = dmc.MultiSelect(
         id=JOBS,
-        data=[{"value": job, "label": job} for job in jobs[:5000]],
+        data=options(jobs),
         value=chosen,
         searchable=True,
         maxValues=12,

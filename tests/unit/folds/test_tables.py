@@ -282,7 +282,7 @@ def test_a_consideration_keeps_its_place_in_the_log_and_its_candidates() -> None
 
 
 def test_a_decision_keeps_its_scores_and_the_job_of_its_pod() -> None:
-    scores = (ev.PluginScores("fit", 2.0, (1.0, 0.5)),)
+    scores = (ev.PluginScores("fit", 2.0, (1.0, 0.5), (30.0, 15.0)),)
     made = ev.DecisionMade(
         1,
         "a-migrated",
@@ -300,7 +300,7 @@ def test_a_decision_keeps_its_scores_and_the_job_of_its_pod() -> None:
     assert json.loads(row.pop("detail")) == {
         "nodes": ["n1", "n2"],
         "totals": [2.0, 1.0],
-        "scores": [{"plugin": "fit", "weight": 2.0, "normalised": [1.0, 0.5], "raw": []}],
+        "scores": [{"plugin": "fit", "weight": 2.0, "normalised": [1.0, 0.5], "raw": [30.0, 15.0]}],
         "refused": {"taint": ["n3"]},
     }
     assert list(row.values()) == [
