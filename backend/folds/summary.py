@@ -31,6 +31,10 @@ def summarise(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
     waiting = [value for value in jobs["waiting_s"] if value is not None]
     migrations = tables["migrations"].column("outcome").to_pylist() if "migrations" in tables else []
     core_s = float(sum(jobs["core_s"]))
+    # A record of completion times alone has jobs that ended without ever having had a pod: of what pods do, it says
+    # nothing, and 0 would be a claim.
+    tells_of_pods = not ends or sum(jobs["pods"]) > 0
+    tells_of_work = core_s > 0
     known = len(completion) > 0
     numbers = {
         "jobs": len(outcomes),
@@ -46,11 +50,11 @@ def summarise(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
         "max_completion_s": float(completion.max()) if known else None,
         "sum_completion_s": float(completion.sum()) if known else None,
         "mean_waiting_s": float(np.mean(waiting)) if waiting else None,
-        "downtime_s": float(sum(jobs["downtime_s"])),
-        "migrations": migrations.count("finished"),
-        "rolled_back": migrations.count("rolled-back"),
-        "core_s": core_s,
-        "lost_core_s": float(sum(jobs["lost_core_s"])),
+        "downtime_s": float(sum(jobs["downtime_s"])) if tells_of_pods else None,
+        "migrations": migrations.count("finished") if tells_of_pods else None,
+        "rolled_back": migrations.count("rolled-back") if tells_of_pods else None,
+        "core_s": core_s if tells_of_work else None,
+        "lost_core_s": float(sum(jobs["lost_core_s"])) if tells_of_work else None,
         "cpu_share_mean": _cpu_share(tables.get("nodes"), core_s, first, max(ends, default=None)),
         "fairness_jain": _jain(jobs),
     }

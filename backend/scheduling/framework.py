@@ -172,7 +172,7 @@ def refuse(
         reason = "no node is there"
     else:
         parts = [f"{_nodes(mask)} {one.explain(job, table, mask)}" for one, mask in found]
-        reason = f"none of {table.present_count} nodes can take it: " + "; ".join(parts)
+        reason = f"none of {_nodes(table.present)} can take it: " + "; ".join(parts)
     return DecisionMade(state.time, pod.pod.name, None, policy, reason, 0, (), (), (), refused, counts, bool(never))
 
 

@@ -148,7 +148,7 @@ class Recorded(Parameters):
 
 @lru_cache(maxsize=64)
 def read_recorded(file: str) -> tuple[Floats, Floats]:
-    """Progress (scaled so that the last is 1) and metric of a curve in a file. Raises ValueError naming file and line."""
+    """Progress (scaled to end at 1) and metric of a curve in a file. Raises ValueError naming file and line."""
     return _scaled(read_points(file), file)
 
 

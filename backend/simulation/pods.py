@@ -82,13 +82,12 @@ class RunningNode:
 
     def refusal(self, job: Job) -> str:
         """Why the node cannot take a pod of the job; empty if it can."""
-        node = self.node
-        if self.memory_used + job.memory_bytes > node.memory_bytes:
-            return (
-                f"{self.name} has {node.memory_bytes - self.memory_used} bytes left of the {job.memory_bytes} asked for"
-            )
-        if self.cpu_requested + job.cpu_request_millis > node.cpu_millis:
-            return f"{self.name} has {node.cpu_millis - self.cpu_requested} millicores left of the {job.cpu_request_millis} asked for"
+        memory = self.node.memory_bytes - self.memory_used
+        if memory < job.memory_bytes:
+            return f"{self.name} has {memory} bytes left of the {job.memory_bytes} asked for"
+        cpu = self.node.cpu_millis - self.cpu_requested
+        if cpu < job.cpu_request_millis:
+            return f"{self.name} has {cpu} millicores left of the {job.cpu_request_millis} asked for"
         if len(self.pods) >= self.max_pods:
             return f"{self.name} takes no more than {self.max_pods} pods"
         return ""

@@ -50,10 +50,8 @@ def register(app: Dash, source: Source, links: Links) -> None:
         _offer(pages.NODES, nodes, offered)
         return cpu.lines(samples, chosen or nodes[:4], end, theme=theme, revision=run)
 
-    nodes_offered = State(pages.NODES, "data")
-    views.register(
-        app, "lines", "CPU of chosen nodes", lines, Input(pages.NODES, "value"), states=[name, nodes_offered]
-    )
+    nodes = [name, State(pages.NODES, "data")]
+    views.register(app, "lines", "CPU of chosen nodes", lines, Input(pages.NODES, "value"), states=nodes)
 
     def curves(theme: str, chosen: list[str] | None, run: str, offered: list[Any]) -> View | Problem:
         found = _tables(source, run, "progress", "categories", "migrations")
@@ -66,8 +64,8 @@ def register(app: Dash, source: Source, links: Links) -> None:
         last = max((time for time in reported.get("time_s", ()) if time is not None), default=0.0)
         return progress.view(reported, categories, moves, picked, last or 1.0, theme=theme, revision=run)
 
-    jobs_offered = State(pages.JOBS, "data")
-    views.register(app, "progress", "Learning curves", curves, Input(pages.JOBS, "value"), states=[name, jobs_offered])
+    jobs = [name, State(pages.JOBS, "data")]
+    views.register(app, "progress", "Learning curves", curves, Input(pages.JOBS, "value"), states=jobs)
 
 
 def _offer(picker: str, names: list[str], offered: list[Any] | None) -> None:

@@ -64,7 +64,7 @@ def content(view: str, title: str, built: View | Problem, as_table: bool | None)
     wrapper = html.Div(
         [
             dcc.Graph(
-                id=ids.graph(view), figure=built.figure, config=CONFIG, responsive=True, style={"height": height}
+                id=ids.graph(view), figure=built.figure, config=CONFIG, responsive="auto", style={"height": height}
             ),
             dcc.Store(id=ids.incoming(view)),
         ],

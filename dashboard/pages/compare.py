@@ -180,6 +180,7 @@ def labels(compared: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def about(compared: Mapping[str, Any]) -> list[Any]:
+    """Experiments compared and short remarks, under the title."""
     a = compared.get("a") or {}
     said = [html.Span(", ".join(a.get("experiments") or []), className="quiet")]
     if compared.get("so_far"):

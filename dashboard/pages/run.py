@@ -235,9 +235,7 @@ def siblings_line(links: Links, run: Mapping[str, Any]) -> html.Div | None:
             html.Div(
                 [
                     html.Span(arm, className="sibling-arm"),
-                    html.Div(
-                        [_sibling(links, other, str(run["id"])) for other in of_arm[:40]], className="sibling-runs"
-                    ),
+                    html.Div([_sibling(links, one, str(run["id"])) for one in of_arm[:40]], className="sibling-runs"),
                 ],
                 className="sibling-line",
             )

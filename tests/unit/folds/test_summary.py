@@ -118,6 +118,8 @@ def test_a_run_without_jobs_has_no_numbers_to_compute() -> None:
         "sum_completion_s",
         "mean_waiting_s",
         "cpu_share_mean",
+        "core_s",
+        "lost_core_s",
         "fairness_jain",
     }
 

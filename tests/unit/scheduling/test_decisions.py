@@ -204,7 +204,7 @@ def test_a_taint_that_is_not_tolerated_is_permanent() -> None:
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=40), st.integers(1, 40), st.data())
 def test_best_rows_equal_a_full_sort(values: list[int], shown: int, data: st.DataObject) -> None:
-    """The chosen first, then by value, equals in node order; where the chosen would not be shown, the last gives way."""
+    """The chosen first, then by value, equals in node order; a chosen one beyond the end takes the last place."""
     totals = np.array(values, np.float64)
     shown = min(shown, len(values))
     equals = (totals == totals.max()).nonzero()[0]

@@ -89,7 +89,7 @@ def test_a_pod_that_fits_nowhere_is_refused_with_reasons(kind: type[Scheduler], 
     running(state, "a", job("old"))
     decision = made(kind).place(pending(state), state)
     assert (decision.node, decision.policy, decision.permanent) == (None, policy, False)
-    assert decision.reason == ("none of 1 nodes can take it: 1 node without enough CPU (asks for 1, at most 0 free)")
+    assert decision.reason == ("none of 1 node can take it: 1 node without enough CPU (asks for 1, at most 0 free)")
 
 
 @pytest.mark.parametrize(
