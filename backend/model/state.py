@@ -276,19 +276,21 @@ class ClusterState:
             record.category = event.after
 
     def _migration_started(self, event: ev.MigrationStarted) -> None:
-        self.migrations[event.migration] = event
-        self.jobs[event.job].phase = "migrating"
+        job = self.jobs.get(event.job)
+        if job is not None:
+            self.migrations[event.migration] = event
+            job.phase = "migrating"
 
     def _migration_finished(self, event: ev.MigrationFinished) -> None:
-        self.migrations.pop(event.migration, None)
-        job = self.jobs[event.job]
-        job.migrations += 1
-        job.migrated_at = event.time
-        job.phase = "running"
+        job = self.jobs.get(event.job)
+        if self.migrations.pop(event.migration, None) is not None and job is not None:
+            job.migrations += 1
+            job.migrated_at = event.time
+            job.phase = "running"
 
     def _migration_rolled_back(self, event: ev.MigrationRolledBack) -> None:
         self.migrations.pop(event.migration, None)
-        job = self.jobs[event.job]
-        if job.phase == "migrating":
+        job = self.jobs.get(event.job)
+        if job is not None and job.phase == "migrating":
             active = self.pods.get(job.pod or "")
             job.phase = "running" if active is not None and active.phase == "running" else "pending"

@@ -46,8 +46,18 @@ _ARM = re.compile(r"[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?")
 _MANIFEST = "bundle.json"
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, struct.error, OSError)
 """What zipfile raises for files that are no zip, or one that is damaged, encrypted or made to confuse it."""
-_UNREADABLE = (pa.ArrowException, OSError, LookupError, ValueError, OverflowError, TypeError, StoreError)
-"""What a file raises that is no log, or one that holds no events or numbers that no table can hold."""
+_UNREADABLE = (
+    pa.ArrowException,
+    OSError,
+    LookupError,
+    ValueError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    StoreError,
+)
+"""What a file raises that is no log, or one that holds no events, or ones nested too deeply, or numbers that no table
+can hold."""
 
 
 class BundleError(StoreError):
@@ -112,8 +122,11 @@ def import_bundle(store: Store, source: Path | BinaryIO) -> list[str]:
             if isinstance(error, OSError) and error.errno != errno.EINVAL:
                 raise  # says nothing of the bundle: no space left on the disk, for instance
             raise BundleError(f"this file is no bundle, or a damaged one: {error}") from None
+        unpacked = 0
         for number, run in enumerate(manifest.runs):
-            manifest.runs[number] = _refold(number, run, staging / "runs" / str(number))
+            folder = staging / "runs" / str(number)
+            unpacked = _check_size(number, folder / "log", unpacked)
+            manifest.runs[number] = _refold(number, run, folder)
         flush_tree(staging)
         return _register(store, manifest, staging)
 
@@ -199,9 +212,10 @@ def _refold(number: int, run: RunRow, folder: Path) -> RunRow:
     digest = hashlib.sha256()
     folded = Fold()
     try:
-        for _, path in logs.parts(log):
-            _check_size(path)
         for line in logs.read_lines(log):
+            if b"\n" in line:
+                # The hash is that of lines: with such an event, two different logs would have the same.
+                raise BundleError(f"the log of run {number} cannot be read: an event of it is not one line")
             digest.update(line + b"\n")
             folded.add(decode(line))
         tables = folded.tables()
@@ -218,16 +232,27 @@ def _refold(number: int, run: RunRow, folder: Path) -> RunRow:
     return msgspec.structs.replace(run, summary=summary)
 
 
-def _check_size(path: Path) -> None:
-    """Read a part in small pieces: a few bytes of Parquet can stand for many times the memory of this machine."""
-    size = 0
-    with pq.ParquetFile(path) as part:
-        if part.schema_arrow.field("event").type != logs.SCHEMA.field("event").type:
-            raise BundleError(f"{path.name} is not the part of a log")
-        for batch in part.iter_batches(batch_size=256, columns=["event"]):
-            size += batch.nbytes
-            if size > MAX_FILE_BYTES:
-                raise BundleError("it unpacks to more than a bundle may hold")
+def _check_size(number: int, log: Path, total: int) -> int:
+    """`total`, which is what the logs before this one unpack to, with what this one does. Raises BundleError.
+
+    Parts are read in small pieces: a few bytes of Parquet can stand for many times the memory of this machine.
+    """
+    try:
+        for _, path in logs.parts(log):
+            size = 0
+            with pq.ParquetFile(path) as part:
+                if part.schema_arrow.field("event").type != logs.SCHEMA.field("event").type:
+                    raise BundleError(f"{path.name} is not the part of a log")
+                for batch in part.iter_batches(batch_size=256, columns=["event"]):
+                    size += batch.nbytes
+                    total += batch.nbytes
+                    if size > MAX_FILE_BYTES or total > MAX_TOTAL_BYTES:
+                        raise BundleError("it unpacks to more than a bundle may hold")
+    except BundleError:
+        raise
+    except _UNREADABLE as error:
+        raise BundleError(f"the log of run {number} cannot be read: {error}") from None
+    return total
 
 
 def _register(store: Store, manifest: _Manifest, staging: Path) -> list[str]:

@@ -129,7 +129,7 @@ def read(folder: Path, start: int = 0) -> Iterator[ev.Event]:
     for line in read_lines(folder, start):
         try:
             yield ev.decode(line)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise StoreError(f"{folder} holds an event that this version cannot read: {error}") from error
 
 

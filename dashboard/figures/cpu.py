@@ -216,8 +216,9 @@ def areas(arms: Sequence[tuple[str, Columns, float]], *, theme: str, revision: s
                 "mode": "lines",
                 "name": text(label),
                 "uid": f"area-{index}",
-                "x": typed(times),
-                "y": typed(used),
+                # A side without samples keeps its panel: without a trace plotly.js draws its axes at NaN.
+                "x": typed(times) if times.size else [0],
+                "y": typed(used) if times.size else [None],
                 "xaxis": "x" + suffix,
                 "yaxis": "y" + suffix,
                 "fill": "tozeroy",

@@ -70,6 +70,8 @@ def _view(
         suffix = "" if index == 0 else str(index + 1)
         offsets = _offsets(swim)
         axes["yaxis" + suffix] = _lane_axis(swim, offsets, domains[index], label)
+        if not bars:  # nothing there yet, or out of sight: the lanes stay, which takes a trace
+            data.append({"type": "scatter", "x": [0], "y": [None], "yaxis": "y" + suffix, "showlegend": False})
         if dense:
             data.append(density.trace(swim, bars=bars, offsets=offsets, span=span, colours=colours, suffix=suffix))
         else:

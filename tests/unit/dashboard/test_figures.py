@@ -329,3 +329,16 @@ def test_every_axis_has_a_unit_or_names_things_and_every_view_a_table(theme: str
         assert len(view.headings) == len(view.rows[0])
         assert view.summary.endswith(".")
         json.dumps(view.figure)
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["first", "second"])
+def test_a_side_without_data_yet_keeps_its_panel(place: int) -> None:
+    """plotly.js draws the axes of a panel without a trace at NaN."""
+    nothing = swim(segments=sample.empty(sample.SEGMENTS), jobs=sample.empty(sample.JOBS))
+    swims, usages = [swim(), swim()], [sample.usage(), sample.usage()]
+    swims[place], usages[place] = nothing, sample.empty(sample.usage())
+    lanes = placement.pair(("A", swims[0]), ("B", swims[1]), colour="category", theme="light", revision="r").figure
+    area = cpu.areas([("A", usages[0], 9.0), ("B", usages[1], 9.0)], theme="light", revision="r").figure
+    for figure in (lanes, area):
+        assert {trace.get("yaxis", "y") for trace in figure["data"]} == {"y", "y2"}
+        assert all(len(decoded(trace["x"]) if isinstance(trace["x"], dict) else trace["x"]) for trace in figure["data"])

@@ -329,6 +329,11 @@ ATTACKS: dict[str, tuple[Callable[[Forged], Any], str]] = {
     "log-of-no-json": (log(b"{"), "cannot be read"),
     "log-of-unknown-events": (log(b'{"kind":"evil","time":0}'), "cannot be read"),
     "log-of-wrong-types": (log(b'{"kind":"job_finished","time":"x","job":1}'), "cannot be read"),
+    "log-nested-too-deeply": (
+        log(b'{"kind":"run_ended","time":0,"x":' + b"[" * 9_999 + b"]" * 9_999 + b"}"),
+        "cannot be read",
+    ),
+    "log-with-an-event-of-two-lines": (log(b'{"kind":"run_ended",\n"time":0}'), "an event of it is not one line"),
     "log-of-numbers-for-no-table": (
         log(ev.encode(ev.ImagePulled(0.0, "n1", "x", 10**30, 1.0))),
         "cannot be read",
@@ -401,6 +406,23 @@ def test_a_part_that_unpacks_to_far_more_than_its_size_is_refused(
     assert size < 1_000_000
     with pytest.raises(BundleError, match="more than a bundle may hold"):
         import_bundle(other, tmp_path / "forged.zip")
+
+
+def test_logs_that_unpack_to_too_much_together_are_refused(
+    tmp_path: Path, bundle: Path, other: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each part is small enough, and so is what the zip itself unpacks to."""
+    forged = Forged(bundle)
+    forged.put(lines(ev.encode(ev.JobFailed(0.0, "a", "x" * 100_000))))
+    for number in range(1, 50):
+        forged.add(f"runs/0/log/part-{number:012d}.parquet", forged.members[LOG])
+    forged.write(tmp_path / "forged.zip")
+    monkeypatch.setattr(bundles, "MAX_FILE_BYTES", 200_000)
+    monkeypatch.setattr(bundles, "MAX_TOTAL_BYTES", 1_000_000)
+    assert sum(map(len, forged.members.values())) < 1_000_000
+    with pytest.raises(BundleError, match="more than a bundle may hold"):
+        import_bundle(other, tmp_path / "forged.zip")
+    assert hashes_of(other) == {}
 
 
 @pytest.mark.parametrize("part", [0.0, 0.01, 0.3, 0.7, 0.99, 0.9999])

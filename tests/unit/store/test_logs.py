@@ -163,6 +163,14 @@ def test_an_event_of_a_newer_version_is_a_store_error(folder: Path, monkeypatch:
         list(logs.read(folder))
 
 
+def test_an_event_that_is_nested_too_deeply_is_a_store_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = b'{"kind":"run_ended","time":1,"x":' + b"[" * 9_999 + b"]" * 9_999 + b"}\n"
+    monkeypatch.setattr(ev, "encode_lines", lambda events: deep)
+    write(folder, EVENTS[:1]).close()
+    with pytest.raises(StoreError, match="this version cannot read"):
+        list(logs.read(folder))
+
+
 def test_half_written_files_are_no_parts(folder: Path) -> None:
     write(folder, EVENTS).close()
     (folder / ".tmp-1-1_x-part-000000000020.parquet").write_bytes(b"half")
