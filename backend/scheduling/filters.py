@@ -167,10 +167,14 @@ class ResourcesFit:
         memory, cpu = table.memory_bytes[refused], table.cpu_millis[refused]
         few = memory[memory < job.memory_bytes]
         if len(few):
-            lacks.append(f"memory (asks for {format_memory(job.memory_bytes)}, has at most {format_memory(int(few.max()))})")
+            lacks.append(
+                f"memory (asks for {format_memory(job.memory_bytes)}, has at most {format_memory(int(few.max()))})"
+            )
         few = cpu[cpu < job.cpu_request_millis]
         if len(few):
-            lacks.append(f"CPU (asks for {format_cpu(job.cpu_request_millis)}, has at most {format_cpu(int(few.max()))})")
+            lacks.append(
+                f"CPU (asks for {format_cpu(job.cpu_request_millis)}, has at most {format_cpu(int(few.max()))})"
+            )
         if (table.max_pods[refused] <= 0).any():
             lacks.append("room for a pod")
         return "too small in " + " or ".join(lacks)

@@ -20,9 +20,15 @@ from sqlalchemy import (
     event,
     make_url,
 )
+from sqlalchemy.exc import ArgumentError
+
+from backend.store.errors import StoreError
 
 BUSY_S = 30
 """How long a writer waits for another: transactions are short, so this is only ever reached by a stuck process."""
+
+WRITERS_LOCK = 0x706F6473
+"""Number of the advisory lock that writers of a catalogue in PostgreSQL hold ("pods" in ASCII)."""
 
 metadata = MetaData()
 
@@ -80,13 +86,26 @@ audit = Table(
 
 
 def connect(home: Path, url: str | None) -> Engine:
-    """The engine of the catalogue, its tables made if they are not there."""
+    """The engine of the catalogue, its tables made if they are not there. Raises StoreError for a URL of no use."""
     # As a URL object: a folder may have a name with a question mark or a percent sign.
-    target = make_url(url) if url else URL.create("sqlite", database=str(home / "podshift.db"))
-    engine = create_engine(target, connect_args={"timeout": BUSY_S} if target.get_backend_name() == "sqlite" else {})
-    if engine.dialect.name == "sqlite":
+    try:
+        target = make_url(url) if url else URL.create("sqlite", database=str(home / "podshift.db"))
+    except ArgumentError:
+        # Not with the URL: it may hold a password, and this one cannot be taken apart to leave it out.
+        raise StoreError("the URL of the database is none; it is like postgresql+psycopg://user@host/name") from None
+    sqlite = target.get_backend_name() == "sqlite"
+    try:
+        engine = create_engine(target, connect_args={"timeout": BUSY_S} if sqlite else {})
+    except (ArgumentError, ModuleNotFoundError) as error:
+        raise StoreError(
+            f"the database {target.render_as_string()} cannot be used: {error}; for PostgreSQL, install psycopg[binary] "
+            "and write the URL as postgresql+psycopg://..."
+        ) from None
+    if sqlite:
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
+    elif engine.dialect.name == "postgresql":
+        event.listen(engine, "begin", _begin_postgresql)
     metadata.create_all(engine)
     return engine
 
@@ -111,3 +130,10 @@ def _lower(text: Any) -> Any:
 def _begin_sqlite(connection: Any) -> None:
     # IMMEDIATE: a transaction that reads and then writes would fail, not wait, if another wrote in between.
     connection.exec_driver_sql("BEGIN IMMEDIATE" if not connection.get_execution_options().get("reads") else "BEGIN")
+
+
+def _begin_postgresql(connection: Any) -> None:
+    # Writers one after the other, as SQLite has them: an id is looked up and then inserted.
+    if not connection.get_execution_options().get("reads"):
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY_S}s'")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITERS_LOCK})")

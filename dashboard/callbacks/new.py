@@ -193,4 +193,4 @@ def _policy_inputs(app: Dash, source: Source) -> None:
             if isinstance(policies, Problem):
                 raise PreventUpdate
             found = next((policy for policy in policies[f"{slot}s"] if policy["name"] == name), {})
-            return parameters.inputs(slot, found.get("schema") or {}, {}), str(found.get("description") or "")[:160]
+            return parameters.inputs(slot, found.get("schema") or {}, {}), pages.policy_words(found)

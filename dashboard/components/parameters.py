@@ -12,6 +12,9 @@ from dash import html
 
 from dashboard import ids
 
+ORDER = ["label", "input", "description", "error"]
+"""Hints stand under their inputs, so that the inputs of a row are in line however long the hints are."""
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -83,7 +86,7 @@ def _input(slot: str, parameter: Parameter, given: Any) -> Any:
     identity = ids.parameter(slot, parameter.name)
     value = parameter.default if given is None else given
     words = _help(parameter)
-    label = parameter.name.replace("_", " ")
+    label = parameter.name.replace("_", " ").capitalize()
     if parameter.kind == "boolean":
         return dmc.Switch(id=identity, label=label, description=words, checked=bool(value), size="sm")
     if parameter.kind == "choice":
@@ -97,11 +100,13 @@ def _input(slot: str, parameter: Parameter, given: Any) -> Any:
             clearable=parameter.optional,
             size="sm",
             comboboxProps={"transitionProps": {"duration": 0}},
+            inputWrapperOrder=ORDER,
         )
     # Text, also for numbers: what a person writes wrongly must reach the check and come back as a message,
     # not be changed silently into something else.
     return dmc.TextInput(
         id=identity, label=label, description=words, value=shown(value), size="sm", debounce=250,
+        inputWrapperOrder=ORDER,
         attributes={"input": {"inputMode": "decimal" if parameter.kind in ("number", "integer") else "text"}},
     )  # fmt: skip
 
@@ -112,7 +117,7 @@ def _help(parameter: Parameter) -> str:
         bounds = f" ({parameter.low:g} to {parameter.high:g})"
     elif parameter.low is not None:
         bounds = f" (from {parameter.low:g})"
-    words = parameter.help.rstrip(".")
+    words = parameter.help.rstrip(".").replace("`", "")
     words = words[:1].upper() + words[1:]
     default = shown(parameter.default)
     return f"{words}{bounds}. Default: {default or 'none'}" if words else f"Default: {default or 'none'}{bounds}"

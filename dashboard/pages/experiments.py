@@ -121,7 +121,7 @@ def _card(links: Links, example: Mapping[str, Any]) -> html.Article:
     return html.Article(
         [
             html.Div([html.H3(title), badges.source("simulator")], className="card-head"),
-            html.P(example.get("description") or "", className="card-text"),
+            html.P(what_it_is(str(example.get("description") or "")), className="card-text"),
             html.Ul([html.Li([icon(symbol, 14), words]) for symbol, words in _facts(example)], className="facts"),
             html.Div(
                 [
@@ -140,6 +140,20 @@ def _card(links: Links, example: Mapping[str, Any]) -> html.Article:
         ],
         className="card",
     )
+
+
+LOOK = "Look at: "
+"""Where a description begins to say what to look at; the run's page shows that part."""
+
+
+def what_it_is(description: str) -> str:
+    """The part of a description that says what an experiment is."""
+    return description.partition(LOOK)[0].strip()
+
+
+def what_to_look_at(description: str) -> str:
+    """The part that says what to look at in its results; empty if there is none."""
+    return description.partition(LOOK)[2].strip()
 
 
 def _facts(example: Mapping[str, Any]) -> list[tuple[str, str]]:

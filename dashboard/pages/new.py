@@ -30,7 +30,14 @@ REVIEW = "form-review"
 REST = "form-rest"
 COMMAND = "form-command"
 FAILURE = "form-failure"
-OPTIONS = {"duration": 0}
+INPUT: dict[str, Any] = {"size": "sm", "debounce": 250, "inputWrapperOrder": parameters.ORDER}
+"""What all text inputs share; a quarter of a second after the last key the value is checked."""
+CHOICE: dict[str, Any] = {
+    "size": "sm",
+    "inputWrapperOrder": parameters.ORDER,
+    "comboboxProps": {"transitionProps": {"duration": 0}},
+}
+"""What all choices share."""
 
 
 def slot(name: str) -> str:
@@ -111,7 +118,7 @@ def _what(values: Mapping[str, Any]) -> html.Section:
                 dmc.TextInput(
                     id=ids.field("name"), label="Name",
                     description="Small letters, digits and dashes; runs are called after it",
-                    value=values["name"], size="sm", debounce=250,
+                    value=values["name"], **INPUT,
                 ),
                 dmc.Select(
                     id=ids.field("target"), label="Target",
@@ -121,7 +128,7 @@ def _what(values: Mapping[str, Any]) -> html.Section:
                         {"value": "simulator", "label": "Simulator"},
                         {"value": "live", "label": "Live cluster (not in this version)", "disabled": True},
                     ],
-                    allowDeselect=False, size="sm", comboboxProps={"transitionProps": OPTIONS},
+                    allowDeselect=False, **CHOICE,
                 ),
             ],
             className="fields",
@@ -130,16 +137,16 @@ def _what(values: Mapping[str, Any]) -> html.Section:
             [
                 dmc.NumberInput(
                     id=ids.field("node_count"), label="Nodes", description="How many equal nodes",
-                    value="" if values["node_count"] is None else values["node_count"], min=0, size="sm", debounce=250,
+                    value="" if values["node_count"] is None else values["node_count"], min=0, **INPUT,
                     clampBehavior="none",
                 ),
                 dmc.TextInput(
                     id=ids.field("node_cpu"), label="Cores of each", description="Such as 16 or 7500m",
-                    value=values["node_cpu"], size="sm", debounce=250,
+                    value=values["node_cpu"], **INPUT,
                 ),
                 dmc.TextInput(
                     id=ids.field("node_memory"), label="Memory of each", description="Such as 64Gi",
-                    value=values["node_memory"], size="sm", debounce=250,
+                    value=values["node_memory"], **INPUT,
                 ),
             ],
             className="fields three",
@@ -155,12 +162,12 @@ def _workload(values: Mapping[str, Any], models: Sequence[Mapping[str, Any]]) ->
             id=ids.field("models"), label="Models", description="What the jobs train; jobs take them in turn",
             value=values["models"],
             data=[{"value": str(model["name"]), "label": str(model["name"])} for model in models],
-            searchable=True, size="sm", comboboxProps={"transitionProps": OPTIONS}, hidePickedOptions=True,
+            searchable=True, **CHOICE, hidePickedOptions=True,
         ),
         html.Div(
             [
                 dmc.NumberInput(
-                    id=ids.field("jobs"), label="Jobs", description="How many", min=0, size="sm", debounce=250,
+                    id=ids.field("jobs"), label="Jobs", description="How many", min=0, **INPUT,
                     value=values["jobs"] if values["jobs"] is not None else "", clampBehavior="none",
                 ),
                 dmc.Select(
@@ -172,11 +179,11 @@ def _workload(values: Mapping[str, Any], models: Sequence[Mapping[str, Any]]) ->
                         {"value": "uniform", "label": "Uniformly between … and … s"},
                         {"value": "poisson", "label": "At random, every … s on average"},
                     ],
-                    allowDeselect=False, size="sm", comboboxProps={"transitionProps": OPTIONS},
+                    allowDeselect=False, **CHOICE,
                 ),
                 dmc.TextInput(
                     id=ids.field("submission_value"), label="Seconds", description="One number, or several with commas",
-                    value=values["submission_value"], size="sm", debounce=250,
+                    value=values["submission_value"], **INPUT,
                 ),
             ],
             className="fields three",
@@ -218,26 +225,21 @@ def _policies(values: Mapping[str, Any], given: Mapping[str, Any], policies: Map
             ],
             className="sides",
         ),
-        html.Div(
-            [
-                _policy(
-                    "scheduler",
-                    "Scheduler",
-                    value=values["scheduler"],
-                    choices=policies["schedulers"],
-                    given=given["scheduler"],
-                    hidden=False,
-                ),
-                _policy(
-                    "migration",
-                    "Migration policy",
-                    value=values["migration"],
-                    choices=migrations,
-                    given=given["migration"],
-                    hidden=values["side"] == "off",
-                ),
-            ],
-            className="fields two policies",
+        _policy(
+            "scheduler",
+            "Scheduler",
+            value=values["scheduler"],
+            choices=policies["schedulers"],
+            given=given["scheduler"],
+            hidden=False,
+        ),
+        _policy(
+            "migration",
+            "Migration policy",
+            value=values["migration"],
+            choices=migrations,
+            given=given["migration"],
+            hidden=values["side"] == "off",
         ),
     )
 
@@ -245,29 +247,25 @@ def _policies(values: Mapping[str, Any], given: Mapping[str, Any], policies: Map
 def _policy(
     name: str, label: str, *, value: str, choices: Sequence[Mapping[str, Any]], given: Mapping[str, Any], hidden: bool
 ) -> html.Div:
-    chosen = next((choice for choice in choices if choice["name"] == value), None)
+    chosen = next((choice for choice in choices if choice["name"] == value), {})
+    schema = chosen.get("schema") or {}
     return html.Div(
         [
             dmc.Select(
                 id=ids.field(name),
                 label=label,
-                description=str((chosen or {}).get("description") or "")[:160],
+                description=policy_words(chosen),
                 value=value,
                 data=[{"value": str(choice["name"]), "label": str(choice["name"])} for choice in choices],
                 allowDeselect=False,
-                size="sm",
-                comboboxProps={"transitionProps": OPTIONS},
+                **CHOICE,
             ),
             html.Details(
                 [
-                    html.Summary("Parameters"),
-                    html.Div(
-                        parameters.inputs(name, (chosen or {}).get("schema") or {}, given),
-                        id=slot(name),
-                        className="parameters",
-                    ),
+                    html.Summary(f"Parameters of the {label.lower()}"),
+                    html.Div(parameters.inputs(name, schema, given), id=slot(name), className="parameters"),
                 ],
-                open=bool(given),
+                open=bool(parameters.changed(schema, given)),
                 id=f"{slot(name)}-box",
             ),
         ],
@@ -275,6 +273,11 @@ def _policy(
         id=f"policy-{name}",
         hidden=hidden,
     )
+
+
+def policy_words(policy: Mapping[str, Any]) -> str:
+    """What a policy does, as a hint under its name."""
+    return str(policy.get("description") or "").replace("`", "")[:200]
 
 
 def _repeats(values: Mapping[str, Any]) -> html.Section:
@@ -286,8 +289,7 @@ def _repeats(values: Mapping[str, Any]) -> html.Section:
             label="Seeds",
             description="A list such as 1, 2, 3 or a range such as 1..20. One seed gives no interval.",
             value=values["seeds"],
-            size="sm",
-            debounce=250,
+            **INPUT,
         ),
     )
 

@@ -13,6 +13,7 @@ from dashboard.components.panel import panel
 from dashboard.components.states import loading
 from dashboard.feed import followed
 from dashboard.formats import MISSING, moment, number, plural, seconds, stamp
+from dashboard.pages.experiments import what_to_look_at
 from dashboard.pages.frame import heading, page
 from dashboard.source import etag
 from dashboard.urlstate import Links, RunState, changed
@@ -60,6 +61,7 @@ def layout(links: Links, run: Mapping[str, Any], state: RunState) -> list[Any]:
             header(links, run),
             html.Div(progress(run), id=PROGRESS),
             siblings_line(links, run),
+            _look(run),
             html.Div(tiles(run), id=TILES),
             html.Div(tabs(links, name, state.tab), id=TABS),
             html.Div(loading(360), id=CONTENT),
@@ -94,6 +96,12 @@ def status_line(run: Mapping[str, Any]) -> list[Any]:
     if run.get("error"):
         said.append(html.Span(str(run["error"]), className="error-text"))
     return said
+
+
+def _look(run: Mapping[str, Any]) -> html.P | None:
+    """What its author says to look at."""
+    hint = what_to_look_at(str((run.get("specification") or {}).get("description") or ""))
+    return html.P([html.Strong("Look at: "), hint], className="look") if hint else None
 
 
 def _experiment_name(run: Mapping[str, Any]) -> str:

@@ -50,6 +50,7 @@ def _settled(page: Page) -> None:
     """Until everything is drawn and the top bar says that data are live."""
     page.wait_for_selector("h1")
     page.wait_for_selector("#connection.chip-live")
+    page.wait_for_selector('[data-state="ready"], .form')
     busy = page.locator('[data-state="loading"], [data-dash-is-loading="true"]')
     until(lambda: busy.count() == 0, 30, "the page is drawn")
     page.wait_for_timeout(500)

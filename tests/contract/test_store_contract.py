@@ -554,9 +554,11 @@ def test_two_processes_write_at_once(store: Store, experiment: str) -> None:
 
 
 def test_two_processes_open_a_new_store_at_once(tmp_path: Path, url: str | None) -> None:
+    made = Store(tmp_path / "other", url)
     if url is not None:
-        pytest.skip("PostgreSQL needs its tables made once, by the first to come")
-    made = Store(tmp_path / "other")
+        engine = create_engine(url)
+        metadata.drop_all(engine)
+        engine.dispose()
     made.close()
     for file in (tmp_path / "other").glob("podshift.db*"):
         file.unlink()
@@ -694,6 +696,20 @@ def test_the_audit_has_pages(store: Store) -> None:
 
 
 # -- where it is
+
+
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        pytest.param("no-url", "the URL of the database is none", id="no-url"),
+        pytest.param("oracular://me:hush@host/x", r"oracular://me:\*\*\*@host/x cannot be used", id="no-such-database"),
+        pytest.param("postgresql+no_driver://me:hush@host/x", "install psycopg", id="no-such-driver"),
+    ],
+)
+def test_a_database_that_cannot_be_used_is_a_store_error(tmp_path: Path, address: str, problem: str) -> None:
+    with pytest.raises(StoreError, match=problem) as refused:
+        Store(tmp_path / "home", address)
+    assert "hush" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["with space", "100%", "a?b#c", "über", "x=1"])

@@ -209,3 +209,11 @@ def test_data_reach_as_far_as_the_clock_while_running_and_as_the_tables_afterwar
 
     assert reach(Answers("running"), "r", sample.SEGMENTS) == 500.0
     assert reach(Answers("finished"), "r", sample.SEGMENTS, sample.JOBS) == 120.0
+
+
+def test_a_card_says_what_it_is_and_the_run_what_to_look_at(backend: FakeBackend) -> None:
+    words = "Seven jobs arrive. Look at: the arrows."
+    assert experiments.what_it_is(words) == "Seven jobs arrive."
+    row = {**backend.run("default"), "specification": {"name": "x", "description": words}}
+    assert "the arrows." in text(run.layout(LINKS, row, RunState()))
+    assert experiments.what_to_look_at("Seven jobs arrive.") == ""
