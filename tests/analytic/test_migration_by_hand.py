@@ -33,7 +33,7 @@ class MoveOnce:
 
 
 def test_three_jobs_and_one_migration() -> None:
-    """Two nodes of 4 cores; a, b, c have 20 iterations of 4 core-seconds (80), 4 cores at most, all on node-1 from 0 on.
+    """Two nodes of 4 cores; jobs a, b, c of 20 iterations x 4 core-seconds (80), all on node-1 from 0 on.
 
     Costs: stop 1 s, checkpoint 200 bytes at 100 bytes/s = 2 s, image 500 bytes at 100 bytes/s = 5 s,
     start 3 s, loading the checkpoint 2 s. The image is on node-1, so all three start at 3 s (start cost).
