@@ -49,7 +49,8 @@
             { className: "mini-bar", role: "progressbar", "aria-valuenow": share, "aria-valuemin": 0, "aria-valuemax": 100, "aria-label": "Progress of " + props.data.name },
             make("span", { style: { width: share + "%" } }),
         );
-        return make("span", { className: "row-status" }, badge, bar, make("span", { className: "quiet" }, share + " %"));
+        const line = make("span", { className: "row-share" }, bar, make("span", { className: "quiet" }, share + " %"));
+        return make("span", { className: "row-status" }, badge, line);
     };
 
     parts.PodshiftPair = function (props) {

@@ -155,7 +155,7 @@ class Source:
         except requests.Timeout:
             return self._problem(what, where, f"the backend did not answer within {timeout:g} s")
         except requests.RequestException as error:
-            return self._problem(what, where, f"the backend cannot be reached ({type(error).__name__})")
+            return self._problem(what, where, f"the backend cannot be reached: {type(error).__name__}")
         try:
             answer = response.json()
         except ValueError:

@@ -117,3 +117,6 @@ SCHEMAS: dict[str, pa.Schema] = {
     "nodes": _schema(node=TEXT, cpu_millis=WHOLE, memory_bytes=WHOLE, joined_s=REAL, left_s=REAL),
     "images": _schema(time_s=REAL, node=TEXT, image=TEXT, size_bytes=WHOLE, duration_s=REAL),
 }
+
+LOG: pa.Schema = _schema(seq=WHOLE, time_s=REAL, kind=TEXT, event=TEXT)  # event: canonical JSON
+"""The log itself as a table. No fold makes it, and no run keeps it a second time: the store reads it from the log."""

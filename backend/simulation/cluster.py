@@ -125,17 +125,17 @@ class SimulatedCluster:
         while True:
             while due:
                 yield due.popleft()
-            if not entries:
-                self.ended = self.ended or "nothing is left to happen"
+            entry = entries.next(until)
+            if entry is None:
+                if entries:
+                    entries.now = until
+                    self.ended = "the time limit is reached"
+                else:
+                    self.ended = self.ended or "nothing is left to happen"
                 return
-            if entries.peek() > until:
-                entries.now = until
-                self.ended = "the time limit is reached"
-                return
-            _, order, _, what, argument = entries.pop()
-            if order != 0 and not self._alive(order):
-                continue
-            what(argument)
+            _, order, _, what, argument = entry
+            if order == 0 or self._alive(order):
+                what(argument)
 
     def execute(self, action: Action) -> None:
         """See Cluster."""

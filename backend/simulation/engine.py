@@ -1,7 +1,7 @@
 """The event list: a heap of what is to happen, in the order of time, then of class, then of entry."""
 
-import heapq
 from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import Any
 
 CLUSTER = 0
@@ -29,15 +29,15 @@ class EventList:
 
     def at(self, time: float, what: Callable[..., None], argument: Any = None, order: int = CLUSTER) -> None:
         """Have `what(argument)` called at a time that is not before now."""
-        self._seq += 1
-        heapq.heappush(self._heap, (max(self.now, time), order, self._seq, what, argument))
+        self._seq = seq = self._seq + 1
+        now = self.now
+        heappush(self._heap, (time if time > now else now, order, seq, what, argument))
 
-    def peek(self) -> float:
-        """Time of the next entry. Raises IndexError if there is none."""
-        return self._heap[0][0]
-
-    def pop(self) -> Entry:
-        """Take the next entry out and move the clock to it. Raises IndexError if there is none."""
-        entry = heapq.heappop(self._heap)
+    def next(self, until: float) -> Entry | None:
+        """Take the next entry out and move the clock to it; None if there is none up to that time."""
+        heap = self._heap
+        if not heap or heap[0][0] > until:
+            return None
+        entry = heappop(heap)
         self.now = entry[0]
         return entry

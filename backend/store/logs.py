@@ -14,6 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from backend.folds.schemas import LOG
 from backend.model import events as ev
 from backend.store.errors import FinishedError, StoreError
 from backend.store.files import read_table, write_table, write_whole
@@ -127,10 +128,14 @@ def parts(folder: Path) -> list[tuple[int, Path]]:
 def read(folder: Path, start: int = 0) -> Iterator[ev.Event]:
     """Events from sequence number `start` on, of all parts that are complete. Raises StoreError for a broken log."""
     for line in read_lines(folder, start):
-        try:
-            yield ev.decode(line)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise StoreError(f"{folder} holds an event that this version cannot read: {error}") from error
+        yield _decoded(line, folder)
+
+
+def _decoded(line: bytes, folder: Path) -> ev.Event:
+    try:
+        return ev.decode(line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise StoreError(f"{folder} holds an event that this version cannot read: {error}") from error
 
 
 def read_lines(folder: Path, start: int = 0) -> Iterator[bytes]:
@@ -147,6 +152,20 @@ def read_lines(folder: Path, start: int = 0) -> Iterator[bytes]:
             raise StoreError(f"{path} cannot be read: {error}") from error
         yield from column.slice(max(0, start - first)).to_pylist()
         following = first + len(column)
+
+
+def table(folder: Path) -> pa.Table:
+    """The complete parts as one table with the columns of LOG. Raises StoreError for a broken log."""
+    lines = list(read_lines(folder))
+    # Of the events, not of the parts' own columns: those of an imported part are only somebody's word.
+    events = [_decoded(line, folder) for line in lines]
+    columns = [
+        pa.array(range(len(lines)), pa.int64()),
+        pa.array([event.time for event in events], pa.float64()),
+        pa.array([ev.kind(event) for event in events], pa.string()),
+        pa.array([line.decode() for line in lines], pa.string()),
+    ]
+    return pa.Table.from_arrays(columns, schema=LOG)
 
 
 def size(folder: Path) -> int:

@@ -98,8 +98,8 @@ def connect(home: Path, url: str | None) -> Engine:
         engine = create_engine(target, connect_args={"timeout": BUSY_S} if sqlite else {})
     except (ArgumentError, ModuleNotFoundError) as error:
         raise StoreError(
-            f"the database {target.render_as_string()} cannot be used: {error}; for PostgreSQL, install psycopg[binary] "
-            "and write the URL as postgresql+psycopg://..."
+            f"the database {target.render_as_string()} cannot be used: {error}; for PostgreSQL, install "
+            "psycopg[binary] and write the URL as postgresql+psycopg://..."
         ) from None
     if sqlite:
         event.listen(engine, "connect", _prepare_sqlite)

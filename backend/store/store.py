@@ -79,9 +79,15 @@ class Store(Catalogue):
     # -- tables
 
     def table(self, run: str, name: str) -> pa.Table:
-        """A table of a run: from its files if it has ended, else folded from the log so far. Raises UnknownError."""
+        """A table of a run: from its files if it has ended, else folded from the log so far. Raises UnknownError.
+
+        The table `log` is the log itself, one row an event.
+        """
+        if name == "log":
+            self.run(run)
+            return logs.table(self.folder(run) / "log")
         if name not in SCHEMAS:
-            raise UnknownError(f"there is no table '{name[:60]}'; there are {', '.join(SCHEMAS)}")
+            raise UnknownError(f"there is no table '{name[:60]}'; there are {', '.join(SCHEMAS)}, log")
         file = self.folder(run) / "tables" / f"{name}.parquet"
         row = self.run(run)
         if row.status not in OPEN and file.is_file():
@@ -97,7 +103,7 @@ class Store(Catalogue):
             return growing.fold.tables([name])[name]
 
     def tables(self, run: str) -> dict[str, pa.Table]:
-        """All tables of a run."""
+        """All tables of a run that are folds of its log."""
         return {name: self.table(run, name) for name in SCHEMAS}
 
     # -- ends

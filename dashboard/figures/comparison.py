@@ -133,7 +133,7 @@ def _scatter(pairs: Sequence[Mapping[str, Any]], labels: tuple[str, str], theme:
         "data": data,
         "layout": base(
             colours,
-            height=460,
+            height=360,
             revision=f"{revision}:scatter",
             xaxis=axis(longest, title=f"{text(labels[0])} (m:ss)"),
             yaxis=axis(longest, title=f"{text(labels[1])} (m:ss)"),

@@ -63,6 +63,7 @@ def view(
             "nticks": 4,
             "zeroline": False,
             "tickformat": "~g",
+            "title": {"text": "value", "standoff": 4} if column == 0 else {},
         }
         data.append(_curve(job, _thinned(points[job]), suffix, colours))
         shapes += [_band(band, suffix, colours) for band in bands.get(job, ())]
@@ -97,7 +98,7 @@ def view(
         **axes,
     )
     layout["legend"] = {**layout["legend"], "y": 1 + 22 / max(height - legend - 60, 1)}
-    summary = f"Evaluation value over time of {len(drawn)} of {len(points)} jobs that reported progress."
+    summary = f"Evaluation value (loss or accuracy, as the job reports it) of {len(drawn)} of {len(points)} jobs that reported progress."
     if seen:
         summary += f" Bands: {', '.join(seen)}."
     headings = ("job", "reports", "first value", "last value", "last category", "migrations")

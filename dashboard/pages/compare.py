@@ -202,11 +202,13 @@ def _validity(compared: Mapping[str, Any]) -> html.Ul:
     marks = []
     for entry in compared.get("validity") or []:
         ok, name = entry.get("ok"), CHECKS.get(entry["check"], entry["check"])
-        word, tone, symbol = ("same", "good", "check") if ok else ("not the same", "warn", "alert")
+        unknown = "not known" in str(entry.get("detail") or "")
+        word = f"same {name}" if ok else f"{name} not known" if unknown else f"not the same {name}"
+        tone, symbol = ("good", "check") if ok else ("warn", "alert")
         marks.append(
             html.Li(
                 [
-                    html.Span([icon(symbol, 12), f"{word} {name}"], className=f"badge badge-{tone}"),
+                    html.Span([icon(symbol, 12), word], className=f"badge badge-{tone}"),
                     html.Span(entry.get("detail") or "", className="quiet"),
                 ],
                 title=entry.get("detail") or "",

@@ -159,19 +159,16 @@ def what_to_look_at(description: str) -> str:
 def _facts(example: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What an example holds, in a few words: jobs, nodes, arms and seeds."""
     given = example.get("specification") or {}
-    workload, cluster = given.get("workload") or {}, given.get("cluster") or {}
-    jobs, nodes = workload.get("jobs"), cluster.get("nodes")
+    nodes = (given.get("cluster") or {}).get("nodes")
     groups = [nodes] if isinstance(nodes, dict) else nodes or []
     count = sum(int(group.get("count", 1)) for group in groups if isinstance(group, dict))
     arms = [arm.get("name", "") for arm in given.get("arms") or []] or (
         ["default", "migrated"] if given.get("both") else []
     )
     facts = []
-    number = len(jobs) if isinstance(jobs, list) else jobs
-    if number is None:
-        number = len((workload.get("submissions") or {}).get("at") or ()) or None
-    if number:
-        facts.append(("jobs", plural(int(number), "job")))
+    jobs = job_count(given)
+    if jobs:
+        facts.append(("jobs", plural(jobs, "job")))
     if count:
         facts.append(("nodes", plural(count, "node")))
     if arms:
@@ -179,6 +176,15 @@ def _facts(example: Mapping[str, Any]) -> list[tuple[str, str]]:
     seeds = given.get("seeds", 1)
     facts.append(("seeds", plural(seed_count(seeds), "seed")))
     return facts
+
+
+def job_count(specification: Mapping[str, Any]) -> int | None:
+    """How many jobs a specification has; None if it does not say."""
+    workload = specification.get("workload") or {}
+    jobs = workload.get("jobs")
+    if jobs is None:
+        return len((workload.get("submissions") or {}).get("at") or ()) or None
+    return len(jobs) if isinstance(jobs, list) else int(jobs)
 
 
 def seed_count(seeds: Any) -> int:

@@ -343,7 +343,7 @@ def _beyond(beyond: Sequence[str]) -> Any:
         return None
     return html.Div(
         f"Set in the YAML and kept as written, because the form has no inputs for it: {', '.join(beyond)}.",
-        className="notice",
+        className="notice info",
     )
 
 

@@ -13,7 +13,7 @@ from dashboard.components.panel import panel
 from dashboard.components.states import loading
 from dashboard.feed import followed
 from dashboard.formats import MISSING, moment, number, plural, seconds, stamp
-from dashboard.pages.experiments import what_to_look_at
+from dashboard.pages.experiments import job_count, what_to_look_at
 from dashboard.pages.frame import heading, page
 from dashboard.source import etag
 from dashboard.urlstate import Links, RunState, changed
@@ -90,7 +90,7 @@ def header(links: Links, run: Mapping[str, Any]) -> html.Div:
 def status_line(run: Mapping[str, Any]) -> list[Any]:
     """Status, source, seed and age; the error, if there is one."""
     said: list[Any] = [badges.status(run.get("status")), badges.source(run.get("source"))]
-    if run.get("seed") is not None:
+    if run.get("seed") is not None and run.get("source") != "import":
         said.append(html.Span(f"seed {run['seed']}", className="quiet"))
     said.append(html.Span(moment(run.get("created_at")), className="quiet", title=stamp(run.get("created_at"))))
     if run.get("error"):
@@ -189,8 +189,7 @@ def stop_props(run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _stop_dialog(run: Mapping[str, Any]) -> dmc.Modal:
-    given = run.get("progress") or {}
-    jobs = given.get("jobs")
+    jobs = (run.get("progress") or {}).get("jobs") or job_count(run.get("specification") or {})
     return dmc.Modal(
         [
             html.P(

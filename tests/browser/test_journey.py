@@ -47,6 +47,21 @@ def test_a_launch_of_someone_else_appears_in_the_list(open_page: Callable[..., P
     expect(row.get_by_role("link", name=re.compile("Compare the arms"))).to_be_visible()
 
 
+def test_two_ticked_experiments_are_compared(open_page: Callable[..., Page], stack: Stack) -> None:
+    for name in ("ticked-one", "ticked-two"):
+        stack.finished(stack.launch(seven_jobs(name=name)))
+    page = open_page("/?q=ticked")
+    button = page.get_by_role("button", name="Compare two selected")
+    expect(button).to_be_disabled()
+    boxes = page.locator(".ag-row input[type=checkbox]")
+    expect(boxes).to_have_count(2)
+    for box in boxes.all():
+        box.check()
+    button.click()
+    page.wait_for_url(re.compile(r"/compare\?a=ticked-two[^&]+&b=ticked-one"))
+    expect(page.locator(".headline").first).to_be_visible()
+
+
 def test_a_run_can_be_watched_without_reload_and_stopped_after_a_question(
     open_page: Callable[..., Page], stack: Stack
 ) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine
 
+from backend.folds.schemas import LOG
 from backend.folds.summary import summarise
 from backend.folds.tables import fold
 from backend.model import events as ev
@@ -351,6 +352,30 @@ def test_a_finished_run_gives_its_log_tables_and_numbers(store: Store) -> None:
     assert list(store.read_log(run)) == events
     assert store.tables(run) == fold(events)
     assert (row.status, row.summary, row.log_sha256) == ("finished", summarise(fold(events)), memory.sha256)
+
+
+def test_the_table_log_has_a_row_for_each_event_that_was_flushed(store: Store, experiment: str) -> None:
+    events = simulated()
+    run = store.create_run(experiment, "one", 1)
+    writer = store.log_writer(run)
+    assert store.table(run, "log") == LOG.empty_table()
+    for event in events:
+        writer.append(event)
+    writer.flush()
+    table = store.table(run, "log")
+    assert table.schema == LOG
+    assert table.to_pylist() == [
+        {"seq": seq, "time_s": event.time, "kind": ev.kind(event), "event": ev.encode(event).decode()}
+        for seq, event in enumerate(events)
+    ]
+    store.end_run(run, "stopped")
+    assert store.table(run, "log") == table
+
+
+@pytest.mark.parametrize("table", ["log", "jobs"])
+def test_no_run_has_no_table(store: Store, table: str) -> None:
+    with pytest.raises(UnknownError, match="there is no run 'no-such.run.s1'"):
+        store.table("no-such.run.s1", table)
 
 
 WRITES: list[Any] = [

@@ -302,6 +302,14 @@ def test_what_was_learnt_since_the_last_decision_counts() -> None:
     assert (before, costs(world.place(20))) == ({"n1": 3.0}, {"n1": 81.0})
 
 
+def test_what_a_job_that_ended_since_the_last_decision_took_counts() -> None:
+    world = World("corrected", "n1")
+    world.run("a", "n1", 100)
+    before = costs(world.place(10, workload="lenet"))
+    world.finish("a", 30, core_s=320)
+    assert (before, costs(world.place(31, workload="lenet"))) == ({"n1": 3.0}, {"n1": 21.0})
+
+
 @pytest.mark.parametrize(
     ("cores", "limited"),
     [
