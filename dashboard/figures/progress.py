@@ -98,7 +98,9 @@ def view(
         **axes,
     )
     layout["legend"] = {**layout["legend"], "y": 1 + 22 / max(height - legend - 60, 1)}
-    summary = f"Evaluation value (loss or accuracy, as the job reports it) of {len(drawn)} of {len(points)} jobs that reported progress."
+    summary = (
+        f"Evaluation value over time (loss or accuracy) of {len(drawn)} of {len(points)} jobs that reported progress."
+    )
     if seen:
         summary += f" Bands: {', '.join(seen)}."
     headings = ("job", "reports", "first value", "last value", "last category", "migrations")

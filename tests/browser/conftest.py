@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.stack import ARGUMENTS, CHROMIUM, Stack, running, seven_jobs
 
 PATIENCE_MS = 20_000
+"""For everything a test waits for: ample on a machine that does other things as well."""
 
 
 @pytest.fixture(scope="session")
@@ -19,6 +20,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield browser

@@ -374,7 +374,7 @@ def test_the_table_log_has_a_row_for_each_event_that_was_flushed(store: Store, e
 
 @pytest.mark.parametrize("table", ["log", "jobs"])
 def test_no_run_has_no_table(store: Store, table: str) -> None:
-    with pytest.raises(UnknownError, match="there is no run 'no-such.run.s1'"):
+    with pytest.raises(UnknownError, match=r"there is no run 'no-such\.run\.s1'"):
         store.table("no-such.run.s1", table)
 
 

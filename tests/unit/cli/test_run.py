@@ -126,7 +126,7 @@ def test_ctrl_c_stops_and_keeps_what_was_recorded(tmp_path: Path) -> None:
         run = wait_until(lambda: [row.id for row in store.runs()[0] if row.status == "running"])[0]
         wait_until(lambda: store.log_size(run) > 3)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=200)
     assert process.returncode == 130
     assert "what was recorded is kept" in err
     assert "Traceback" not in err

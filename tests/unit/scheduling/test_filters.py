@@ -35,6 +35,13 @@ def test_a_node_that_left_is_not_ready() -> None:
     assert NodeReady().mask(job(), state.nodes).tolist() == [False, True]
 
 
+def test_a_change_of_a_node_that_left_does_not_bring_it_back() -> None:
+    state = cluster(node("a"), node("b"))
+    state.apply(ev.NodeRemoved(1.0, "a", "failed"))
+    state.apply(ev.NodeChanged(2.0, node("a", cpu=8)))
+    assert NodeReady().mask(job(), state.nodes).tolist() == [False, True]
+
+
 @pytest.mark.parametrize(
     ("cordoned", "tolerations", "expected"),
     [
