@@ -36,6 +36,7 @@ class Controller:
         """`pinned` is job -> node for first pods that no scheduler shall place; `pinned_by` says who says so."""
         self.state = ClusterState()
         self._scheduler = scheduler
+        self._observe = scheduler.observe if getattr(scheduler, "learns", True) else None
         self._migration = migration
         self._life = life
         self._pinned = pinned or {}
@@ -87,7 +88,8 @@ class Controller:
 
     def _apply(self, event: ev.Event) -> None:
         self.state.apply(event)
-        self._scheduler.observe(event, self.state)
+        if self._observe is not None:
+            self._observe(event, self.state)
 
     def _put(self, outcome: Outcome, out: list[Outcome]) -> None:
         out.append(outcome)

@@ -22,5 +22,8 @@ class Scheduler(Protocol):
         ...
 
     def observe(self, event: Event, state: ClusterState) -> None:
-        """See an event that the state holds already; for schedulers that learn from what happens."""
+        """See an event that the state holds already; for schedulers that learn from what happens.
+
+        A scheduler with a class attribute `learns` that is False is not called.
+        """
         ...

@@ -20,6 +20,8 @@ EXPLAIN_NODES = 5
 class DefaultScheduler:
     """What kube-scheduler does: its filters and scores with the weights of its default configuration."""
 
+    learns = False
+
     class Parameters(Parameters):
         """Weights of the scores; 0 takes a score out."""
 
@@ -56,6 +58,8 @@ class DefaultScheduler:
 class RandomScheduler:
     """Any feasible node, each as likely as the other."""
 
+    learns = False
+
     class Parameters(Parameters):
         """Nothing to set but the size of a decision's explanation."""
 
@@ -83,6 +87,8 @@ class RandomScheduler:
 
 class RoundRobinScheduler:
     """The feasible nodes in turn, in the order in which they joined."""
+
+    learns = False
 
     class Parameters(Parameters):
         """Nothing to set but the size of a decision's explanation."""

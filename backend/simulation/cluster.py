@@ -9,7 +9,7 @@ from backend.model import events as ev
 from backend.model.actions import Action, Bind, CreatePod, DeletePod, Wake
 from backend.model.objects import Job, Node, Pod
 from backend.simulation.costs import Costs, Telemetry
-from backend.simulation.engine import TELEMETRY, TIMER, EventList
+from backend.simulation.engine import CLUSTER, TELEMETRY, TIMER, EventList
 from backend.simulation.pods import RunningNode, SimulatedPod
 from backend.simulation.sharing import Task
 from backend.simulation.telemetry import Reporter
@@ -56,6 +56,8 @@ class SimulatedCluster:
     ) -> None:
         self._costs = costs or Costs()
         self._telemetry = telemetry or Telemetry()
+        if until is not None and not until >= 0:
+            raise ValueError(f"until is {until}; it must be 0 or later")
         self._until = math.inf if until is None else until
         self._list = EventList()
         self._due: deque[ev.Event] = deque()
@@ -69,7 +71,10 @@ class SimulatedCluster:
         self._reporter = Reporter(seed)
         self._last_action = 0.0
         self._entries = 0
+        self._timers = 0
+        """Timers that have not fired."""
         self._submissions_left = len(submissions)
+        self._unfinished = set(self._submissions)
         self._faults_left = 0
         self.ended = ""
         """Why there are no more events."""
@@ -78,7 +83,7 @@ class SimulatedCluster:
         at = self._list.at
         for submission in submissions:
             at(submission.time, self._submit, submission)
-        for fault in faults:
+        for fault in sorted(faults, key=lambda fault: fault.at):  # a node is back before it fails at the same time
             self._faults_left += 1 if fault.back_at is None else 2
             at(fault.at, self._fail, fault)
             if fault.back_at is not None:
@@ -90,10 +95,11 @@ class SimulatedCluster:
 
     @staticmethod
     def _check(nodes: Sequence[Node], submissions: Sequence[Submission], faults: Sequence[Fault]) -> None:
-        names = [node.name for node in nodes]
-        for name in {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else ():
-            raise ValueError(f"two nodes are called '{name}'")
+        names: set[str] = set()
         for node in nodes:
+            if node.name in names:
+                raise ValueError(f"two nodes are called '{node.name}'")
+            names.add(node.name)
             if node.cpu_millis <= 0 or node.memory_bytes <= 0:
                 raise ValueError(f"node '{node.name}' must have processors and memory")
         seen: set[str] = set()
@@ -103,13 +109,19 @@ class SimulatedCluster:
             seen.add(submission.job.name)
             if not (math.isfinite(submission.time) and submission.time >= 0):
                 raise ValueError(f"job '{submission.job.name}' arrives at {submission.time}; it must be 0 or later")
-        for fault in faults:
-            if fault.node not in set(names):
+            if submission.iterations < 1:
+                raise ValueError(f"job '{submission.job.name}' has {submission.iterations} iterations; at least 1")
+        away_until: dict[str, float] = {}
+        for fault in sorted(faults, key=lambda fault: fault.at):
+            if fault.node not in names:
                 raise ValueError(f"a fault names the node '{fault.node}', which the cluster does not have")
             if not (math.isfinite(fault.at) and fault.at >= 0):
                 raise ValueError(f"node '{fault.node}' fails at {fault.at}; it must be 0 or later")
-            if fault.back_at is not None and not fault.back_at > fault.at:
+            if fault.back_at is not None and not fault.at < fault.back_at < math.inf:
                 raise ValueError(f"node '{fault.node}' comes back at {fault.back_at}, not after failing at {fault.at}")
+            if fault.at < away_until.get(fault.node, 0.0):
+                raise ValueError(f"node '{fault.node}' fails at {fault.at} while still away from its failure before")
+            away_until[fault.node] = math.inf if fault.back_at is None else fault.back_at
 
     # -- the protocol
 
@@ -134,7 +146,7 @@ class SimulatedCluster:
                     self.ended = self.ended or "nothing is left to happen"
                 return
             _, order, _, what, argument = entry
-            if order == 0 or self._alive(order):
+            if order == CLUSTER or self._alive(order):
                 what(argument)
 
     def execute(self, action: Action) -> None:
@@ -142,6 +154,9 @@ class SimulatedCluster:
         kind = type(action)
         if kind is Wake:
             assert isinstance(action, Wake)
+            if not math.isfinite(action.time):
+                raise ValueError(f"timer '{action.timer}' is to fire at {action.time}, which is no time")
+            self._timers += 1
             self._list.at(action.time, self._fire, action.timer, TIMER)
             return
         self._last_action = self._list.now
@@ -184,7 +199,9 @@ class SimulatedCluster:
     def _create(self, pod: Pod) -> None:
         if pod.name in self._pods:
             raise ValueError(f"a pod called '{pod.name}' exists already")
-        submission = self._submissions[pod.job]
+        submission = self._submissions.get(pod.job)
+        if submission is None:
+            raise ValueError(f"pod '{pod.name}' is of the job '{pod.job}', which was never submitted")
         self._entries += 1
         self._pods[pod.name] = SimulatedPod(pod, submission.job, submission.model, submission.iterations, self._entries)
         self._due.append(ev.PodCreated(self._list.now, pod))
@@ -208,7 +225,7 @@ class SimulatedCluster:
         image = pod.job.image
         present = node.images.get(image, 0.0) if image else 0.0
         if image and image not in node.images:
-            duration = pod.job.image_bytes / self._costs.image_bandwidth
+            duration = self._costs.pull_s(pod.job.image_bytes)
             present = node.images[image] = now + duration
             pull = (node, image, pod.job.image_bytes, duration)
             if duration > 0:
@@ -216,7 +233,7 @@ class SimulatedCluster:
             else:
                 self._pulled(pull)
         pod.kept = pod.start = self._kept.get(pod.job.name, 0.0)
-        load = pod.model.checkpoint_size / self._costs.checkpoint_bandwidth if pod.start else 0.0
+        load = self._costs.checkpoint_s(pod.model.checkpoint_size) if pod.start else 0.0
         ready = max(present, now) + self._costs.container_start_s + load
         if ready > now:
             self._list.at(ready, self._start, pod)
@@ -264,6 +281,7 @@ class SimulatedCluster:
             node.release(pod)
             pod.ended = True
             del self._pods[pod.name]
+            self._unfinished.discard(pod.job.name)
             self._due.append(ev.PodFinished(now, pod.name, node.name, True, "", task.consumed))
         self._foresee(node)
 
@@ -290,7 +308,7 @@ class SimulatedCluster:
         costs = self._costs
         duration = min(costs.stop_s, action.grace_s)
         if costs.mode == "checkpoint" and costs.checkpoint_on_stop and pod.model.checkpoint_every:
-            write = pod.model.checkpoint_size / costs.checkpoint_bandwidth
+            write = costs.checkpoint_s(pod.model.checkpoint_size)
             if costs.stop_s + write <= action.grace_s:
                 kept = float(math.floor(pod.reached(now) + 1e-9))
                 duration = costs.stop_s + write
@@ -308,7 +326,7 @@ class SimulatedCluster:
         now = self._list.now
         reached, consumed = pod.start, 0.0
         if pod.task is not None:
-            if pod.task in node.processor.tasks:
+            if not pod.stopping:
                 node.processor.advance(now)
                 node.processor.remove(pod.task)
                 self._foresee(node)
@@ -354,14 +372,20 @@ class SimulatedCluster:
         self._list.at(now + self._telemetry.usage, self._sample_usage, None, TELEMETRY)
 
     def _fire(self, timer: str) -> None:
+        self._timers -= 1
         self._due.append(ev.TimerFired(self._list.now, timer))
 
     def _alive(self, order: int) -> bool:
-        """Whether telemetry or a timer still has something to look at or to wait for."""
+        """Whether telemetry or a timer still has something to look at or to wait for.
+
+        Where pods wait or are yet to be created, a timer may lead to that, so telemetry goes on as long as timers do.
+        """
         if self._submissions_left:
             return True
-        if not self._pods:
-            return False
-        if self._faults_left or any(pod.node is not None for pod in self._pods.values()):
+        if self._faults_left and self._pods:
             return True
-        return order == TIMER and self._list.now - self._last_action <= QUIET_S
+        if any(pod.node is not None for pod in self._pods.values()):
+            return True
+        if not (self._pods or self._unfinished):
+            return False
+        return (order == TIMER or self._timers > 0) and self._list.now - self._last_action <= QUIET_S

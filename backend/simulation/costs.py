@@ -6,6 +6,9 @@ from pydantic import Field
 
 from backend.model.fields import Parameters, Seconds
 
+_AT_ONCE_S = 1e-9
+"""A transfer shorter than this takes no time: what `Costs.zero` means by its bandwidth."""
+
 Bandwidth = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -25,10 +28,23 @@ class Costs(Parameters):
         True, description="a job that is asked to stop writes a checkpoint of its last whole iteration"
     )
 
+    def pull_s(self, size_bytes: int) -> float:
+        """Seconds that a node takes to pull an image of that size."""
+        return _transfer_s(size_bytes, self.image_bandwidth)
+
+    def checkpoint_s(self, size_bytes: int) -> float:
+        """Seconds to write or to load a checkpoint of that size."""
+        return _transfer_s(size_bytes, self.checkpoint_bandwidth)
+
     @classmethod
     def zero(cls) -> "Costs":
         """Nothing takes time; only the iteration under way is lost."""
         return cls(image_bandwidth=1e30, checkpoint_bandwidth=1e30, container_start_s=0.0, stop_s=0.0)
+
+
+def _transfer_s(size_bytes: int, bandwidth: float) -> float:
+    seconds = size_bytes / bandwidth
+    return seconds if seconds >= _AT_ONCE_S else 0.0
 
 
 class Telemetry(Parameters):

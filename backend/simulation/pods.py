@@ -45,9 +45,8 @@ class SimulatedPod:
         task = self.task
         if task is None or self.node is None:
             return self.start
-        processor = self.node.processor
-        ahead = task.rate * (now - processor.updated) if task in processor.tasks else 0.0
-        return min(self.start + (task.consumed + ahead) / self.model.core_s_per_iteration, float(self.iterations))
+        consumed = task.consumed + task.rate * (now - self.node.processor.updated)
+        return min(self.start + consumed / self.model.core_s_per_iteration, float(self.iterations))
 
 
 class RunningNode:
@@ -105,10 +104,10 @@ class RunningNode:
         self.memory_used -= pod.job.memory_bytes
 
     def mean_millis(self, now: float) -> float:
-        """Mean millicores in use since the last call."""
-        self.processor.advance(now)
+        """Mean millicores in use since the last call. Looks and touches nothing: ends do not depend on samples."""
+        core_s = self.processor.delivered_by(now)
         elapsed = now - self.sampled_at
-        delivered = self.processor.delivered - self.sampled_core_s
+        delivered = max(0.0, core_s - self.sampled_core_s)
         self.sampled_at = now
-        self.sampled_core_s = self.processor.delivered
+        self.sampled_core_s = core_s
         return 1000.0 * delivered / elapsed if elapsed > 0 else 0.0

@@ -5,20 +5,25 @@ proportion to the weights; a task that meets its ceiling stays there and the oth
 CFS weights that kubelet sets from requests; Bertsekas and Gallager, Data Networks, section 6.5.2.
 """
 
+import math
 from bisect import insort
 from operator import attrgetter
 from typing import Any
 
-_WORK_EPSILON = 1e-9
-"""Core-seconds below which work counts as done: rounding of sums of rate x time."""
+_SAME_TIME_S = 1e-9
+"""Tasks that end within this time end together: rounding alone tells them apart."""
+_SAME_TIME_STEPS = 4
+"""The same in steps of the clock. A clock at 1e9 s moves in steps of 1e-7 s, and an end that it cannot meet closer
+than that must count as met, or it would be foreseen again and again."""
 
 
 class Task:
     """Work that a pod does on a processor. Rates in cores, work in core-seconds."""
 
-    __slots__ = ("ceiling", "consumed", "left", "order", "owner", "rate", "saturation", "weight")
+    __slots__ = ("ceiling", "consumed", "left", "order", "owner", "rate", "saturation", "weight", "work")
 
     def __init__(self, work: float, weight: float, ceiling: float, order: int = 0, owner: Any = None) -> None:
+        self.work = work
         self.left = work
         self.weight = weight
         self.ceiling = ceiling
@@ -69,8 +74,9 @@ class Processor:
         self.total_weight += task.weight
 
     def remove(self, task: Task) -> None:
-        """Take a task off; call `advance` before and `share` after."""
+        """Take a task off, whose rate is 0 from then on; call `advance` before and `share` after."""
         self.tasks.remove(task)
+        task.rate = 0.0
         self.total_weight = self.total_weight - task.weight if self.tasks else 0.0
 
     def share(self) -> float:
@@ -103,9 +109,18 @@ class Processor:
         self.used = min(used, self.cores)
         return max(0.0, first)
 
+    def delivered_by(self, now: float) -> float:
+        """Core-seconds delivered up to a time that is not before `updated`; accounts for nothing."""
+        return self.delivered + self.used * (now - self.updated)
+
     def done(self) -> list[Task]:
-        """Tasks without work left, in the order in which they were added."""
-        ended = [task for task in self.tasks if task.left <= _WORK_EPSILON or task.left <= task.rate * 1e-9]
+        """Tasks without work left, in their order. They have consumed their work exactly, whatever was rounded."""
+        slack = max(_SAME_TIME_S, _SAME_TIME_STEPS * math.ulp(self.updated))
+        ended = [task for task in self.tasks if task.left <= task.rate * slack]
+        for task in ended:
+            self.delivered += task.left
+            task.consumed = task.work
+            task.left = 0.0
         if len(ended) > 1:
             ended.sort(key=attrgetter("order"))
         return ended

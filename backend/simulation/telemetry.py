@@ -10,6 +10,10 @@ from backend.model.random_streams import stream_seed
 from backend.simulation.noise import normal
 from backend.simulation.pods import SimulatedPod
 
+MAX_EVALUATIONS = 256
+"""Iterations that one value is the mean of, at most. A job may do millions between two reports; the mean of 256 of
+them, evenly spread, differs from the mean of all by a sixteenth of the noise, and memory stays small."""
+
 
 class Reporter:
     """Makes one ProgressReported for all pods that completed an iteration since their last report."""
@@ -48,15 +52,19 @@ class Reporter:
         )
 
     def _values(self, pods: Sequence[SimulatedPod], firsts: list[int], lasts: list[int]) -> list[float]:
-        groups: dict[str, list[int]] = {}
+        # Jobs of one model share its curve even where they set something else otherwise than the model.
+        groups: dict[tuple[int, float], list[int]] = {}
         for place, pod in enumerate(pods):
-            groups.setdefault(pod.model.name, []).append(place)
+            groups.setdefault((id(pod.model.curve), pod.model.noise), []).append(place)
         values = [0.0] * len(pods)
         for places in groups.values():
             model = pods[places[0]].model
-            counts = np.array([lasts[p] - firsts[p] + 1 for p in places])
+            done = np.array([lasts[p] - firsts[p] + 1 for p in places])
+            counts = np.minimum(done, MAX_EVALUATIONS)
             starts = np.cumsum(counts) - counts
-            iteration = np.arange(counts.sum()) - np.repeat(starts - np.array([firsts[p] for p in places]), counts)
+            before_last = np.repeat(starts + counts - 1, counts) - np.arange(counts.sum())
+            step_back = before_last * np.repeat(done, counts) // np.repeat(counts, counts)
+            iteration = np.repeat(np.array([lasts[p] for p in places]), counts) - step_back
             total = np.repeat(np.array([pods[p].iterations for p in places], dtype=np.float64), counts)
             curve = model.curve.values(iteration / total)
             if model.noise:

@@ -6,12 +6,12 @@ import pytest
 
 from backend.control.loop import drive
 from backend.model import events as ev
-from backend.model.actions import Action
+from backend.model.actions import Action, DeletePod
 from backend.model.seam import Cluster
 from backend.model.state import ClusterState
 from backend.simulation.cluster import Costs, Fault, SimulatedCluster, Telemetry
 from backend.simulation.replay import ReplayedCluster
-from tests.unit.simulation.toy_cluster import OnNode, delete_at, node, submission
+from tests.unit.simulation.toy_cluster import OnNode, at, node, submission
 
 
 class Recorder:
@@ -28,13 +28,15 @@ class Recorder:
 
 
 def controller() -> Recorder:
-    return Recorder(OnNode({"a": "node-1", "b": "node-1", "c": "node-2"}, delete_at(4, "b")))
+    """Puts d on a node that is not there, and at 4 deletes b, twice, and a pod that never was."""
+    deletions = at(4, DeletePod("b", "test"), DeletePod("b", "again"), DeletePod("x", "no such"))
+    return Recorder(OnNode({"a": "node-1", "b": "node-1", "c": "node-2", "d": "node-9"}, deletions))
 
 
 def simulated() -> SimulatedCluster:
     return SimulatedCluster(
         [node("node-1"), node("node-2")],
-        [submission(0, "a"), submission(1, "b"), submission(2, "c")],
+        [submission(0, "a"), submission(1, "b"), submission(2, "c"), submission(3, "d")],
         seed=1,
         telemetry=Telemetry(progress=2, usage=3),
         costs=Costs(image_bandwidth=1e9),
@@ -87,7 +89,7 @@ def test_a_pod_is_created_bound_started_and_ended_in_this_order(log: list[ev.Eve
         if type(event) in rank:
             name = event.pod.name if isinstance(event, ev.PodCreated) else event.pod  # type: ignore[attr-defined]
             stories.setdefault(name, []).append(rank[type(event)])
-    assert set(stories) == {"a", "b", "c"}
+    assert set(stories) == {"a", "b", "c", "d"}
     for story in stories.values():
         assert story == sorted(set(story))
         assert story[-1] == 3
@@ -97,6 +99,27 @@ def test_a_removed_node_says_so_before_its_pods(log: list[ev.Event]) -> None:
     (removed,) = [k for k, event in enumerate(log) if isinstance(event, ev.NodeRemoved)]
     lost = [k for k, event in enumerate(log) if isinstance(event, ev.PodEvicted) and event.node == "node-2"]
     assert lost == [removed + 1]
+
+
+def test_a_bind_that_cannot_be_comes_back_as_an_eviction_from_no_node(log: list[ev.Event]) -> None:
+    (evicted,) = [event for event in log if isinstance(event, ev.PodEvicted) and event.pod == "d"]
+    assert evicted.node is None
+    assert "node-9" in evicted.reason
+    assert not any(isinstance(event, ev.PodBound) and event.pod == "d" for event in log)
+
+
+def test_a_deleted_pod_is_evicted_once_and_what_never_was_is_not(log: list[ev.Event]) -> None:
+    evicted = [(event.pod, event.reason) for event in log if isinstance(event, ev.PodEvicted)]
+    assert [entry for entry in evicted if entry[0] in ("b", "x")] == [("b", "test")]
+
+
+def test_core_seconds_add_up_to_work_done_and_work_lost(log: list[ev.Event]) -> None:
+    """a finishes its 40 core-seconds; b and c leave what their checkpoints hold and what is lost, 4 an iteration."""
+    for event in log:
+        if isinstance(event, ev.PodFinished):
+            assert event.core_s == pytest.approx(40.0)
+        elif isinstance(event, ev.PodEvicted):
+            assert event.core_s == pytest.approx(4.0 * event.kept_iteration + event.lost_core_s)
 
 
 def test_timers_fire_when_and_as_often_as_they_were_asked_for(log: list[ev.Event]) -> None:

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.model import events as ev
-from backend.model.actions import Bind, CreatePod, DeletePod, Wake
+from backend.model.actions import Action, Bind, CreatePod, DeletePod, Wake
 from backend.model.objects import Pod
-from backend.simulation.cluster import Costs, Fault, SimulatedCluster, Telemetry
+from backend.simulation.cluster import Costs, Fault, SimulatedCluster, Submission, Telemetry
 from tests.unit.simulation.toy_cluster import at, delete_at, model, node, of, run, submission
 
 
@@ -126,6 +126,38 @@ def test_loading_the_checkpoint_takes_time() -> None:
     assert [e.time for e in of(log, ev.PodStarted)] == pytest.approx([0.0, 7.0])
 
 
+@pytest.mark.parametrize(
+    ("costs", "ready"),
+    [
+        (Costs.zero(), 4.0),
+        # stop 1, write 2, pull 10, start 3, load 2
+        (Costs(stop_s=1, checkpoint_bandwidth=100, image_bandwidth=100, container_start_s=3), 22.0),
+        # stop 1, pull 10, start 3; nothing is written or loaded
+        (Costs(stop_s=1, checkpoint_bandwidth=100, image_bandwidth=100, container_start_s=3, mode="restart"), 18.0),
+    ],
+    ids=["at-no-cost", "checkpoint", "restart"],
+)
+def test_what_a_move_costs(costs: Costs, ready: float) -> None:
+    """The image is on the source only; the job is asked to stop at 4 and works again at `ready`."""
+
+    def follow(event: ev.Event) -> Any:
+        yield from delete_at(4, "a")(event)
+        if isinstance(event, ev.PodEvicted):
+            yield CreatePod(Pod("a-2", "a", 1, "node-2"))
+
+    nodes = [node(images=("toy:1",)), node("node-2")]
+    log = run(
+        [submission(0, "a", model(image_size=1000, checkpoint_size=200))], nodes=nodes, costs=costs, script=follow
+    )
+    assert [event.time for event in of(log, ev.PodStarted)][1] == ready
+
+
+def test_at_no_cost_no_time_passes_however_large_the_image() -> None:
+    log = run([submission(0, "a", model(image_size=10**12))])
+    assert [event.time for event in log[:-1]] == [0.0] * 6
+    assert of(log, ev.ImagePulled)[0].duration_s == 0.0
+
+
 @pytest.mark.parametrize("on", [{}, "node-1"], ids=["pending", "pulling"])
 def test_a_pod_that_does_not_run_is_deleted_at_once(on: Any) -> None:
     costs = Costs.zero().model_copy(update={"image_bandwidth": 1.0, "stop_s": 5.0})
@@ -190,6 +222,24 @@ def test_a_node_comes_back_empty() -> None:
     assert [e.time for e in of(log, ev.ImagePulled)] == [1.0, 21.0]
 
 
+@pytest.mark.parametrize("order", [1, -1], ids=["in-order", "out-of-order"])
+def test_a_node_may_fail_at_the_moment_at_which_it_came_back(order: int) -> None:
+    log = run([submission(30, "a")], faults=[Fault("node-1", 5, 10), Fault("node-1", 10, 20)][::order])
+    changes = [(event.time, ev.kind(event)) for event in log if isinstance(event, ev.NodeAdded | ev.NodeRemoved)]
+    removed, added = "node_removed", "node_added"
+    assert changes == [(0, added), (5, removed), (10, added), (10, removed), (20, added)]
+
+
+def test_a_node_that_fails_while_a_pod_stops_loses_what_it_would_have_written() -> None:
+    """Stopping takes 4 s from 5.5 on and would keep 5 iterations; the node is lost at 7 with the checkpoint of 4."""
+    costs = Costs.zero().model_copy(update={"stop_s": 4.0})
+    kind = model(checkpoint_every=4)
+    log = run([submission(0, "a", kind)], costs=costs, script=delete_at(5.5, "a"), faults=[Fault("node-1", 7)])
+    (evicted,) = of(log, ev.PodEvicted)
+    assert (evicted.time, evicted.reason) == (7.0, "node lost")
+    assert (evicted.iteration, evicted.kept_iteration, evicted.lost_core_s) == pytest.approx((5.5, 4.0, 6.0))
+
+
 def test_a_pull_that_the_failure_cut_off_is_not_reported() -> None:
     costs = Costs.zero().model_copy(update={"image_bandwidth": 1.0})
     log = run([submission(0, "a", model(image_size=100))], faults=[Fault("node-1", 5)], costs=costs)
@@ -201,20 +251,58 @@ def test_a_pull_that_the_failure_cut_off_is_not_reported() -> None:
     [
         ({"faults": [Fault("node-7", 1)]}, "node-7"),
         ({"faults": [Fault("node-1", 5, back_at=5)]}, "not after failing"),
+        ({"faults": [Fault("node-1", 5, back_at=math.inf)]}, "comes back at inf"),
+        ({"faults": [Fault("node-1", 5, back_at=math.nan)]}, "comes back at nan"),
+        ({"faults": [Fault("node-1", 10, 15), Fault("node-1", 5, 20)]}, "'node-1' fails at 10 while still away"),
+        ({"faults": [Fault("node-1", 5), Fault("node-1", 9)]}, "'node-1' fails at 9 while still away"),
         ({"faults": [Fault("node-1", -1)]}, "0 or later"),
         ({"nodes": [node(), node()]}, "two nodes are called 'node-1'"),
         ({"nodes": [node(cores=0)]}, "must have processors"),
         ({"submissions": [submission(0, "a"), submission(1, "a")]}, "two jobs are called 'a'"),
         ({"submissions": [submission(-1, "a")]}, "'a' arrives at -1"),
         ({"submissions": [submission(math.nan, "a")]}, "'a' arrives at nan"),
+        ({"submissions": [Submission(0, model().job("a"), model(), 0)]}, "'a' has 0 iterations"),
+        ({"until": math.nan}, "until is nan"),
+        ({"until": -1.0}, "until is -1"),
     ],
-    ids=["no-such-node", "back-too-early", "negative", "equal-nodes", "no-cores", "equal-jobs", "negative-time", "nan"],
+    ids=[
+        "no-such-node",
+        "back-too-early",
+        "back-never",
+        "back-nan",
+        "failures-overlap",
+        "failure-of-a-lost-node",
+        "negative",
+        "equal-nodes",
+        "no-cores",
+        "equal-jobs",
+        "negative-time",
+        "nan",
+        "no-iterations",
+        "until-nan",
+        "until-negative",
+    ],
 )
 def test_a_cluster_that_cannot_be_is_refused(arguments: dict[str, Any], words: str) -> None:
     nodes = arguments.pop("nodes", [node()])
     submissions = arguments.pop("submissions", [])
     with pytest.raises(ValueError, match=words):
         SimulatedCluster(nodes, submissions, seed=1, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        (CreatePod(Pod("x", "nobody")), "'x' is of the job 'nobody'"),
+        (CreatePod(Pod("a", "a")), "'a' exists already"),
+        (Wake(math.nan, "tick"), "'tick' is to fire at nan"),
+        (Wake(math.inf, "tock"), "'tock' is to fire at inf"),
+    ],
+    ids=["unknown-job", "equal-pods", "nan", "never"],
+)
+def test_an_action_that_makes_no_sense_is_an_error(action: Action, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        run([submission(0, "a")], script=at(5, action))
 
 
 # -- ends

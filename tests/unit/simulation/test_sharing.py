@@ -80,6 +80,23 @@ def test_nothing_is_foreseen_on_an_idle_processor() -> None:
     assert Processor(4).share() == math.inf
 
 
+def test_looking_ahead_accounts_for_nothing() -> None:
+    processor, (task,) = shared(4, [(1, 4)])
+    assert processor.delivered_by(5) == pytest.approx(20)
+    assert (processor.delivered, processor.updated, task.left) == (0.0, 0.0, 100.0)
+
+
+def test_a_task_that_is_done_has_consumed_its_work_exactly() -> None:
+    processor = Processor(3)
+    task = Task(0.7731, 1, 16)
+    processor.add(task)
+    processor.advance(1e8)  # begins late, where the clock is coarse
+    processor.advance(processor.updated + processor.share())
+    assert processor.done() == [task]
+    assert (task.consumed, task.left) == (0.7731, 0.0)
+    assert processor.delivered == pytest.approx(0.7731, rel=1e-12)
+
+
 def test_tasks_that_end_together_are_given_in_their_order() -> None:
     processor = Processor(4)
     tasks = [Task(10, 1, ceiling, order) for order, ceiling in enumerate((4, 3, 2))]
