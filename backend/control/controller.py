@@ -36,7 +36,7 @@ class Controller:
         """`pinned` is job -> node for first pods that no scheduler shall place; `pinned_by` says who says so."""
         self.state = ClusterState()
         self._scheduler = scheduler
-        self._observe = scheduler.observe if getattr(scheduler, "learns", True) else None
+        self._observe = None if getattr(scheduler.observe, "learns_nothing", False) else scheduler.observe
         self._migration = migration
         self._life = life
         self._pinned = pinned or {}

@@ -9,6 +9,7 @@ from backend.model.events import DecisionMade, Event
 from backend.model.fields import Count, Parameters
 from backend.model.state import ClusterState, PodRecord
 from backend.scheduling.framework import Feasibility, Profile, listed, refuse, refused_nodes
+from backend.scheduling.policy import learns_nothing
 from backend.scheduling.scores import BalancedAllocation, ImageLocality, LeastAllocated, PreferredTaints, Spreading
 
 Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
@@ -19,8 +20,6 @@ EXPLAIN_NODES = 5
 
 class DefaultScheduler:
     """What kube-scheduler does: its filters and scores with the weights of its default configuration."""
-
-    learns = False
 
     class Parameters(Parameters):
         """Weights of the scores; 0 takes a score out."""
@@ -51,14 +50,13 @@ class DefaultScheduler:
         """See Scheduler."""
         return self._profile.place(pod, state)
 
+    @learns_nothing
     def observe(self, event: Event, state: ClusterState) -> None:
-        """Learns nothing."""
+        """See Scheduler."""
 
 
 class RandomScheduler:
     """Any feasible node, each as likely as the other."""
-
-    learns = False
 
     class Parameters(Parameters):
         """Nothing to set but the size of a decision's explanation."""
@@ -81,14 +79,13 @@ class RandomScheduler:
         how = f"drawn from {len(rows)} feasible nodes"
         return _unrated("random", how, pod, state, chosen, rows, self._feasibility, self._explain_nodes)
 
+    @learns_nothing
     def observe(self, event: Event, state: ClusterState) -> None:
-        """Learns nothing."""
+        """See Scheduler."""
 
 
 class RoundRobinScheduler:
     """The feasible nodes in turn, in the order in which they joined."""
-
-    learns = False
 
     class Parameters(Parameters):
         """Nothing to set but the size of a decision's explanation."""
@@ -111,8 +108,9 @@ class RoundRobinScheduler:
         how = f"its turn among {len(rows)} feasible nodes"
         return _unrated("round-robin", how, pod, state, self._last, rows, self._feasibility, self._explain_nodes)
 
+    @learns_nothing
     def observe(self, event: Event, state: ClusterState) -> None:
-        """Learns nothing."""
+        """See Scheduler."""
 
 
 def _unrated(
