@@ -121,7 +121,14 @@ def test_ctrl_c_stops_and_keeps_what_was_recorded(tmp_path: Path) -> None:
     path.write_text(specification("slow", speed=10))
     home = tmp_path / "home"
     command = [sys.executable, "-m", "backend.cli", "run", str(path), "--paced", "--json", "--home", str(home)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell starts what runs in its background with SIGINT ignored, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+    ) as process:
         store = wait_until(lambda: home.exists() and Store(home))
         run = wait_until(lambda: [row.id for row in store.runs()[0] if row.status == "running"])[0]
         wait_until(lambda: store.log_size(run) > 3)
