@@ -36,8 +36,9 @@ class Controller:
         """`pinned` is job -> node for first pods that no scheduler shall place; `pinned_by` says who says so."""
         self.state = ClusterState()
         self._scheduler = scheduler
-        self._observe = None if getattr(scheduler.observe, "learns_nothing", False) else scheduler.observe
-        self._migration = migration
+        learns_nothing = getattr(scheduler.observe, "learns_nothing", False)
+        self._apply = self.state.apply if learns_nothing else self._apply_and_observe
+        self._migrate = None if getattr(migration.handle, "does_nothing", False) else migration.handle
         self._life = life
         self._pinned = pinned or {}
         self._pinned_by = pinned_by
@@ -68,11 +69,12 @@ class Controller:
             reaction = self._reactions.get(type(event))
             if reaction is not None:
                 reaction(event, out)
-        if self._life.active:
+        if self._life.underway:
             self._put_all(self._life.handle(event, state), out)
-        for outcome in self._migration.handle(event, state):
-            self._put(outcome, out)
-        if self._queue.ready:
+        if self._migrate is not None:
+            for outcome in self._migrate(event, state):
+                self._put(outcome, out)
+        if self._queue.due:
             self._schedule(out)
         return out
 
@@ -86,10 +88,9 @@ class Controller:
                 self._apply(failed)
                 yield failed
 
-    def _apply(self, event: ev.Event) -> None:
+    def _apply_and_observe(self, event: ev.Event) -> None:
         self.state.apply(event)
-        if self._observe is not None:
-            self._observe(event, self.state)
+        self._scheduler.observe(event, self.state)
 
     def _put(self, outcome: Outcome, out: list[Outcome]) -> None:
         out.append(outcome)
@@ -134,7 +135,9 @@ class Controller:
             if not self._life.owns(job):
                 self._restart(event, job, out)
         elif event.succeeded:
-            self._put(ev.JobFinished(event.time, job), out)
+            finished = ev.JobFinished(event.time, job)
+            self._apply(finished)
+            out.append(finished)
         else:
             self._put(ev.JobFailed(event.time, job, event.reason or "its pod failed"), out)
 
@@ -157,8 +160,8 @@ class Controller:
             name = record.pod.name
             decision = place(record, self.state)
             if decision.node is not None:
-                self._put(decision, out)
-                out.append(Bind(name, decision.node))
+                self._apply(decision)
+                out += (decision, Bind(name, decision.node))
                 queue.discard(name)
                 self._refusals.pop(name, None)
                 continue

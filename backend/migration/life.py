@@ -58,7 +58,7 @@ class MigrationLife:
         self.parameters = parameters
         self.names = PodNames()
         self._last_number = 0
-        self._by_job: dict[str, _Migration] = {}
+        self.underway: dict[str, _Migration] = {}
         self._by_pod: dict[str, _Migration] = {}
         """By the old and by the new pod."""
         self._reactions: dict[type[ev.Event], Callable[[Any, ClusterState], Iterable[Outcome]]] = {
@@ -69,14 +69,9 @@ class MigrationLife:
             ev.NodeChanged: self._node_changed,
         }
 
-    @property
-    def active(self) -> bool:
-        """Whether any migration is under way."""
-        return bool(self._by_job)
-
     def owns(self, job: str) -> bool:
         """Whether pods of this job that are evicted are this object's business and nobody else's."""
-        return job in self._by_job
+        return job in self.underway
 
     def begin(self, considered: ev.MigrationConsidered, state: ClusterState) -> Iterable[Outcome]:
         """The durable intent first, then the end of the old pod.
@@ -87,8 +82,8 @@ class MigrationLife:
         job, pod, target = considered.job, considered.pod, considered.target
         if considered.verdict != "migrate" or target is None:
             raise ValueError(f"the verdict on {job} is '{considered.verdict}' to {target}: there is nothing to begin")
-        if job in self._by_job:
-            number = self._by_job[job].intent.migration
+        if job in self.underway:
+            number = self.underway[job].intent.migration
             raise ValueError(f"{job} is in migration {number} already; it can move again when that is over")
         record = state.pods.get(pod)
         if record is None or record.pod.job != job or record.node != considered.source:
@@ -103,7 +98,7 @@ class MigrationLife:
     def handle(self, event: ev.Event, state: ClusterState) -> Iterable[Outcome]:
         """What follows from an event that the state holds already; repeated and late events change nothing."""
         reaction = self._reactions.get(type(event))
-        return reaction(event, state) if reaction is not None and self._by_job else ()
+        return reaction(event, state) if reaction is not None and self.underway else ()
 
     def recall(self, event: ev.Event) -> None:
         """Take note of an event of a log that is read again, so that no number and no name is given twice."""
@@ -121,7 +116,7 @@ class MigrationLife:
         out: list[Outcome] = []
         for intent in list(state.migrations.values()):
             record = state.jobs[intent.job]
-            if intent.job in self._by_job:
+            if intent.job in self.underway:
                 continue
             migration = _Migration(intent)
             if record.ended_at is not None:
@@ -178,7 +173,7 @@ class MigrationLife:
         return (self._rolled_back(migration, event.time, f"{event.pod} {what} first"),)
 
     def _timer_fired(self, event: ev.TimerFired, state: ClusterState) -> Iterable[Outcome]:
-        for migration in self._by_job.values():
+        for migration in self.underway.values():
             intent = migration.intent
             if event.timer == _timer(intent, "stop") and migration.phase == "stopping":
                 # Asked to stop, it cannot be told to go on; whoever follows evictions creates a pod once it is gone.
@@ -193,7 +188,7 @@ class MigrationLife:
         if event.node.ready:
             return ()
         out: list[Outcome] = []
-        for migration in list(self._by_job.values()):
+        for migration in list(self.underway.values()):
             if migration.phase == "starting" and migration.intent.target == event.node.name:
                 out += self._call_back(migration, event.time, f"{event.node.name} is not ready any more")
         return out
@@ -251,7 +246,7 @@ class MigrationLife:
         return Wake(time, _timer(intent, "start"))
 
     def _own(self, migration: _Migration) -> None:
-        self._by_job[migration.intent.job] = migration
+        self.underway[migration.intent.job] = migration
         self._by_pod[migration.intent.pod] = migration
 
     def _await(self, migration: _Migration, pod: str) -> None:
@@ -260,7 +255,7 @@ class MigrationLife:
         self._by_pod[pod] = migration
 
     def _release(self, migration: _Migration) -> None:
-        self._by_job.pop(migration.intent.job, None)
+        self.underway.pop(migration.intent.job, None)
         self._by_pod.pop(migration.intent.pod, None)
         self._by_pod.pop(migration.new_pod or "", None)
 

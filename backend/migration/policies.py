@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from pydantic import BaseModel
 
+from backend.migration.policy import does_nothing
 from backend.model.actions import Action
 from backend.model.events import Event
 from backend.model.fields import Parameters
@@ -23,6 +24,7 @@ class NoMigration:
     def __init__(self, parameters: BaseModel) -> None:
         """Takes parameters as every policy does; there are none."""
 
+    @does_nothing
     def handle(self, event: Event, state: ClusterState) -> Iterable[Event | Action]:
         """Nothing follows from anything."""
         return ()

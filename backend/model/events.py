@@ -12,7 +12,9 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from backend.model.bandwidth import BandwidthModel
 from backend.model.objects import Job, Node, Pod
+from backend.model.storage import StoredObject
 
 SCHEMA_VERSION = 1
 """Raised when a kind or a field changes its meaning; a reader refuses what is newer than itself."""
@@ -169,6 +171,8 @@ class DecisionMade(Event, frozen=True, gc=False, tag="decision_made"):
     """Filter -> how many nodes it refused."""
     permanent: bool = False
     """No node could take the pod even if the cluster were empty."""
+    needed_images: tuple[str, ...] = ()
+    """Images of the pod that the chosen node has to pull; only schedulers that know of images say so."""
 
 
 class ProgressReported(Event, frozen=True, gc=False, tag="progress_reported"):
@@ -201,6 +205,25 @@ class ImagePulled(Event, frozen=True, gc=False, tag="image_pulled"):
     image: str
     size_bytes: int
     duration_s: float
+
+
+class ImageRemoved(Event, frozen=True, gc=False, tag="image_removed"):
+    """A node does not hold an image any more."""
+
+    node: str
+    image: str
+
+
+class CatalogueDeclared(Event, frozen=True, tag="catalogue_declared"):
+    """What is known of images, data and links besides the nodes; later ones add to earlier ones."""
+
+    images: dict[str, dict[str, int]] = {}
+    """Image -> architecture -> bytes."""
+    buckets: dict[str, tuple[str, ...]] = {}
+    """Bucket -> the nodes that hold it."""
+    objects: tuple[StoredObject, ...] = ()
+    bandwidth: BandwidthModel | None = None
+    """None: as it was."""
 
 
 class CategoryChanged(Event, frozen=True, gc=False, tag="category_changed"):
@@ -304,6 +327,8 @@ AnyEvent = (
     | ProgressReported
     | UsageSampled
     | ImagePulled
+    | ImageRemoved
+    | CatalogueDeclared
     | CategoryChanged
     | MigrationConsidered
     | MigrationStarted

@@ -4,11 +4,15 @@ A row belongs to a node's name for good (a node that comes back finds its row ag
 which the nodes joined. `ClusterState` is the only writer.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.model.facts import ClusterFacts
+from backend.model.images import normalise_image
+from backend.model.labels import architecture
 from backend.model.objects import Job, Node, Taint
 
 Ints = NDArray[np.int64]
@@ -32,9 +36,8 @@ _INT_COLUMNS = (
     "scoring_cpu_millis",
     "scoring_memory_bytes",
     "pods",
+    "architecture_codes",
 )
-_COUNTED = ("requested_cpu_millis", "requested_memory_bytes", "scoring_cpu_millis", "scoring_memory_bytes", "pods")
-"""What `place` counts up and down."""
 _FLOAT_COLUMNS = ("per_cpu_milli", "per_memory_byte")
 _BOOL_COLUMNS = ("present", "ready", "unschedulable")
 
@@ -45,6 +48,38 @@ def scoring_requests(job: Job) -> tuple[int, int]:
         job.cpu_request_millis or DEFAULT_SCORING_CPU_MILLIS,
         job.memory_bytes or DEFAULT_SCORING_MEMORY_BYTES,
     )
+
+
+class RowItems:
+    """The same memory as the columns of that name, for reading single items: several times faster than through NumPy.
+
+    Renewed when the table grows.
+    """
+
+    __slots__ = (
+        "cpu_millis",
+        "max_pods",
+        "memory_bytes",
+        "per_cpu_milli",
+        "per_memory_byte",
+        "pods",
+        "requested_cpu_millis",
+        "requested_memory_bytes",
+        "scoring_cpu_millis",
+        "scoring_memory_bytes",
+    )
+
+    def __init__(self, table: "NodeTable") -> None:
+        self.cpu_millis: Any = memoryview(cast(Any, table.cpu_millis))
+        self.memory_bytes: Any = memoryview(cast(Any, table.memory_bytes))
+        self.max_pods: Any = memoryview(cast(Any, table.max_pods))
+        self.pods: Any = memoryview(cast(Any, table.pods))
+        self.requested_cpu_millis: Any = memoryview(cast(Any, table.requested_cpu_millis))
+        self.requested_memory_bytes: Any = memoryview(cast(Any, table.requested_memory_bytes))
+        self.scoring_cpu_millis: Any = memoryview(cast(Any, table.scoring_cpu_millis))
+        self.scoring_memory_bytes: Any = memoryview(cast(Any, table.scoring_memory_bytes))
+        self.per_cpu_milli: Any = memoryview(cast(Any, table.per_cpu_milli))
+        self.per_memory_byte: Any = memoryview(cast(Any, table.per_memory_byte))
 
 
 class NodeTable:
@@ -60,6 +95,7 @@ class NodeTable:
     scoring_memory_bytes: Ints
     pods: Ints
     """Pods bound to or reserved on the node."""
+    architecture_codes: Ints
     per_cpu_milli: Floats
     """1 / cpu_millis: the part of the node that a millicore is."""
     per_memory_byte: Floats
@@ -79,13 +115,24 @@ class NodeTable:
         self.soft_taints = 0
         """PreferNoSchedule taints on all nodes together."""
         self._capacity = 0
-        self._counted: list[memoryview] = []
         self._storage: dict[str, NDArray[np.generic]] = {}
         self._holds: dict[str, Bools] = {}
+        self._expected: dict[str, Bools] = {}
+        self._expected_views: dict[str, tuple[Bools, Any]] = {}
         self._workloads: dict[str, Floats] = {}
         self._workload_views: dict[str, tuple[Floats, Any]] = {}
         self.images_version = 0
         """Raised when a node gets or loses an image."""
+        self._expected_versions: dict[str, int] = {}
+        self.architectures: list[str] = [""]
+        """What the codes of `architecture_codes` stand for; 0 is an unknown one."""
+        self.facts = ClusterFacts()
+        """Images, data and links, as far as they were declared."""
+        self.jobs_on: Callable[[str], Sequence[Job]] = lambda node: ()
+        """Jobs of the pods that are bound to or reserved on a node; the ClusterState puts its own here."""
+        self._labelled: dict[tuple[str, str], Bools] = {}
+        self._links: dict[tuple[str, bool], Floats] = {}
+        self._cached_version = -1
         self._expose()
 
     def __len__(self) -> int:
@@ -113,6 +160,10 @@ class NodeTable:
         self.present[row] = True
         self.ready[row] = node.ready
         self.unschedulable[row] = node.unschedulable
+        named = architecture(node.labels)
+        if named not in self.architectures:
+            self.architectures.append(named)
+        self.architecture_codes[row] = self.architectures.index(named)
         self.version += 1
         return row
 
@@ -121,7 +172,7 @@ class NodeTable:
         row = self.row_of[name]
         self.present_count -= bool(self.present[row])
         self.present[row] = False
-        for mask in self._holds.values():
+        for mask in (*self._holds.values(), *self._expected.values()):
             mask[row] = False
         self.images_version += 1
         self.version += 1
@@ -133,13 +184,15 @@ class NodeTable:
     def place(self, row: int, job: Job, sign: int = 1) -> None:
         """Count a pod of the job on a row (sign 1) or take it off (sign -1)."""
         cpu, memory = job.cpu_request_millis, job.memory_bytes
-        requested_cpu, requested_memory, scoring_cpu, scoring_memory, pods = self._counted
-        requested_cpu[row] += sign * cpu
-        requested_memory[row] += sign * memory
-        scoring_cpu[row] += sign * (cpu or DEFAULT_SCORING_CPU_MILLIS)
-        scoring_memory[row] += sign * (memory or DEFAULT_SCORING_MEMORY_BYTES)
-        pods[row] += sign
+        items = self.items
+        items.requested_cpu_millis[row] += sign * cpu
+        items.requested_memory_bytes[row] += sign * memory
+        items.scoring_cpu_millis[row] += sign * (cpu or DEFAULT_SCORING_CPU_MILLIS)
+        items.scoring_memory_bytes[row] += sign * (memory or DEFAULT_SCORING_MEMORY_BYTES)
+        items.pods[row] += sign
         self._workload(job.workload)[1][row] += sign
+        if sign > 0 and job.image:
+            self._expect(row, job)
         self.changed.append(row)
         if len(self.changed) >= MAX_CHANGED:
             self.changed.clear()
@@ -161,21 +214,96 @@ class NodeTable:
 
     def hold_image(self, row: int, image: str) -> None:
         """The node of that row holds the image from now on."""
-        mask = self._holds.get(image)
+        name = normalise_image(image)
+        mask = self._holds.get(name)
         if mask is None:
-            mask = self._holds[image] = np.zeros(self._capacity, np.bool_)
+            mask = self._holds[name] = np.zeros(self._capacity, np.bool_)
         mask[row] = True
+        self._expected_view(name)[1][row] = True
+        self._expected_versions[name] = self._expected_versions.get(name, 0) + 1
+        self.images_version += 1
+
+    def forget_image(self, row: int, image: str) -> None:
+        """The node of that row does not hold the image any more."""
+        name = normalise_image(image)
+        for store in (self._holds, self._expected):
+            mask = store.get(name)
+            if mask is not None:
+                mask[row] = False
+        self._expected_versions[name] = self._expected_versions.get(name, 0) + 1
         self.images_version += 1
 
     def holders(self, image: str) -> Bools | None:
         """Which nodes hold the image; None if no node ever did."""
-        mask = self._holds.get(image)
+        mask = self._holds.get(normalise_image(image))
         return None if mask is None else mask[: len(self.names)]
+
+    def expected(self, image: str) -> Bools:
+        """Which nodes hold the image or will, because a pod that needs it was placed there. Not to be changed."""
+        return self._expected_view(normalise_image(image))[0]
+
+    def expected_version(self, image: str) -> int:
+        """Raised when `expected` changes for this image (canonical name); nodes that come or go raise `version`."""
+        return self._expected_versions.get(image, 0)
+
+    def _expected_view(self, name: str) -> tuple[Bools, Any]:
+        views = self._expected_views.get(name)
+        if views is None:
+            mask = self._expected.get(name)
+            if mask is None:
+                mask = self._expected[name] = np.zeros(self._capacity, np.bool_)
+            mask = mask[: len(self.names)]
+            views = self._expected_views[name] = mask, memoryview(cast(Any, mask))
+        return views
+
+    def _expect(self, row: int, job: Job) -> None:
+        for name in job.images() if job.more_images else (normalise_image(job.image),):
+            view = self._expected_view(name)[1]
+            if not view[row]:
+                view[row] = True
+                self._expected_versions[name] = self._expected_versions.get(name, 0) + 1
+
+    def labelled(self, key: str, value: str | None = None) -> Bools:
+        """Which nodes carry the label with that value, or at all if none is given. Not to be changed."""
+        self._renew()
+        asked = (key, "\0" if value is None else value)  # a label's value holds no such character
+        mask = self._labelled.get(asked)
+        if mask is None:
+            if value is None:
+                found = (key in node.labels for node in self.nodes)
+            else:
+                found = (node.labels.get(key) == value for node in self.nodes)
+            mask = self._labelled[asked] = np.fromiter(found, np.bool_, len(self.nodes))
+        return mask
+
+    def outbound(self, source: str) -> Floats:
+        """Bandwidth from a node or the registry to each node in bytes a second. Not to be changed."""
+        return self._link(source, True)
+
+    def inbound(self, target: str) -> Floats:
+        """Bandwidth from each node to a node in bytes a second. Not to be changed."""
+        return self._link(target, False)
+
+    def _link(self, end: str, outbound: bool) -> Floats:
+        self._renew()
+        vector = self._links.get((end, outbound))
+        if vector is None:
+            bandwidth = self.facts.bandwidth
+            made = bandwidth.outbound if outbound else bandwidth.inbound
+            vector = self._links[end, outbound] = made(end, self.nodes, self.row_of)
+        return vector
+
+    def _renew(self) -> None:
+        """Forget what was kept of nodes that have changed since."""
+        if self._cached_version != self.version:
+            self._cached_version = self.version
+            self._labelled.clear()
+            self._links.clear()
 
     def _grow(self) -> None:
         if len(self.names) > self._capacity:
             self._capacity = max(16, 2 * self._capacity)
-            for store in (self._storage, self._holds, self._workloads):
+            for store in (self._storage, self._holds, self._expected, self._workloads):
                 for name, old in store.items():
                     new = np.zeros(self._capacity, old.dtype)
                     new[: len(old)] = old
@@ -193,9 +321,9 @@ class NodeTable:
         for name in _BOOL_COLUMNS:
             stored = self._storage.setdefault(name, np.zeros(self._capacity, np.bool_))
             setattr(self, name, stored[:size])
-        # Views of the same memory, because single items are read and written several times faster through them.
-        self._counted = [memoryview(getattr(self, name)) for name in _COUNTED]
+        self.items = RowItems(self)
         self._workload_views.clear()
+        self._expected_views.clear()
 
 
 def _soft_taints(node: Node) -> int:

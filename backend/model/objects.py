@@ -5,6 +5,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from backend.model.images import normalise_image
+
 TaintEffect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
 
@@ -75,6 +77,7 @@ class Job(Struct, frozen=True, omit_defaults=True):
     workload: str
     """The kind of work, such as "lenet"; pods of one workload are equal pods for spreading."""
     image: str = ""
+    """Image of its first container."""
     cpu_request_millis: int = 0
     cpu_limit_millis: int | None = None
     memory_bytes: int = 0
@@ -85,6 +88,17 @@ class Job(Struct, frozen=True, omit_defaults=True):
     node_selector: dict[str, str] = {}
     tolerations: tuple[Toleration, ...] = ()
     migratable: bool = True
+    labels: dict[str, str] = {}
+    """Labels of its pods."""
+    more_images: tuple[str, ...] = ()
+    """Images of its other containers."""
+
+    def images(self) -> tuple[str, ...]:
+        """Canonical names of its containers' images, each once, in the order of the containers."""
+        if not self.more_images:
+            return (normalise_image(self.image),) if self.image else ()
+        names = (normalise_image(name) for name in (self.image, *self.more_images) if name)
+        return tuple(dict.fromkeys(names))
 
 
 class Pod(Struct, frozen=True, gc=False, omit_defaults=True):

@@ -90,6 +90,7 @@ class ClusterState:
         self.jobs: dict[str, JobRecord] = {}
         self.pods_on: dict[str, dict[str, PodRecord]] = {}
         """Node -> its active pods (reserved, bound or running) by name."""
+        self.nodes.jobs_on = self._jobs_on
         self.migrations: dict[int, ev.MigrationStarted] = {}
         """Migrations under way."""
         self._apply: dict[type[ev.Event], Callable[[Any], None]] = {
@@ -107,6 +108,8 @@ class ClusterState:
             ev.PodEvicted: self._pod_evicted,
             ev.ProgressReported: self._progress_reported,
             ev.ImagePulled: self._image_pulled,
+            ev.ImageRemoved: self._image_removed,
+            ev.CatalogueDeclared: self._catalogue_declared,
             ev.CategoryChanged: self._category_changed,
             ev.MigrationStarted: self._migration_started,
             ev.MigrationFinished: self._migration_finished,
@@ -123,6 +126,9 @@ class ClusterState:
     def running_on(self, node: str) -> int:
         """Pods bound to, reserved or running on a node."""
         return len(self.pods_on.get(node, ()))
+
+    def _jobs_on(self, node: str) -> list[Job]:
+        return [record.job for record in self.pods_on.get(node, {}).values()]
 
     def as_dict(self) -> dict[str, Any]:
         """The whole state as plain values, for comparison and for snapshots."""
@@ -165,6 +171,15 @@ class ClusterState:
         row = self.nodes.row_of.get(event.node)
         if row is not None and self.nodes.present[row]:
             self.nodes.hold_image(row, event.image)
+
+    def _image_removed(self, event: ev.ImageRemoved) -> None:
+        row = self.nodes.row_of.get(event.node)
+        if row is not None:
+            self.nodes.forget_image(row, event.image)
+
+    def _catalogue_declared(self, event: ev.CatalogueDeclared) -> None:
+        self.nodes.facts.declare(event.images, event.buckets, event.objects, event.bandwidth)
+        self.nodes.version += 1
 
     # -- jobs
 

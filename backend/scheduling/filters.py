@@ -2,6 +2,7 @@
 
 A static filter looks only at what the node is (labels, taints, readiness) and at the pod's tolerations and node
 selector, so its mask holds for all pods with the same until a node changes. A RowFilter may look at requests as well.
+A filter that looks at the image or the labels of a pod defines `key(job) -> Hashable` with what it looks at.
 """
 
 from typing import Protocol, runtime_checkable
@@ -14,7 +15,8 @@ from backend.model.quantities import format_cpu, format_memory
 
 
 class Filter(Protocol):
-    """Refuses nodes."""
+    """Refuses nodes. A static one with `lasting = True` refuses for as long as nobody changes a node: a pod that it
+    keeps from every node is given up. Readiness and cordons come and go."""
 
     name: str
     static: bool
@@ -79,6 +81,7 @@ class TaintToleration:
 
     name = "TaintToleration"
     static = True
+    lasting = True
 
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """See Filter."""
@@ -108,6 +111,7 @@ class NodeSelector:
 
     name = "NodeSelector"
     static = True
+    lasting = True
 
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """See Filter."""
@@ -138,10 +142,11 @@ class ResourcesFit:
     def at(self, job: Job, table: NodeTable, row: int) -> bool:
         """See RowFilter."""
         cpu, memory = job.cpu_request_millis, job.memory_bytes
-        return (
-            table.pods.item(row) < table.max_pods.item(row)
-            and (not cpu or table.requested_cpu_millis.item(row) + cpu <= table.cpu_millis.item(row))
-            and (not memory or table.requested_memory_bytes.item(row) + memory <= table.memory_bytes.item(row))
+        items = table.items
+        return bool(
+            items.pods[row] < items.max_pods[row]
+            and (not cpu or items.requested_cpu_millis[row] + cpu <= items.cpu_millis[row])
+            and (not memory or items.requested_memory_bytes[row] + memory <= items.memory_bytes[row])
         )
 
     def explain(self, job: Job, table: NodeTable, refused: Bools) -> str:

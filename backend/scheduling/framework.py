@@ -4,8 +4,7 @@ Filters and scores see all nodes at once (columns of the NodeTable). The result 
 best nodes, every score by plugin, and for the others which filter refused them.
 """
 
-import random
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
@@ -22,8 +21,9 @@ from backend.scheduling.filters import (
     RowFilter,
     TaintToleration,
 )
-from backend.scheduling.kept import KeptShapes
-from backend.scheduling.scores import Context, Floats, RowScore, Score
+from backend.scheduling.kept import KeptShapes, Weighted
+from backend.scheduling.scores import Floats
+from backend.scheduling.selection import Selection
 
 DEFAULT_FILTERS: tuple[Filter, ...] = (
     NodeReady(),
@@ -34,8 +34,6 @@ DEFAULT_FILTERS: tuple[Filter, ...] = (
 )
 """In the order in which a refused node is counted: for the first filter that refuses it, as kube-scheduler does."""
 
-LASTING = frozenset({TaintToleration.name, NodeSelector.name})
-"""Filters whose refusal stays as long as nobody changes a node; readiness and cordons come and go."""
 SMALL_CLUSTER = 16
 """Up to so many nodes a decision lists them all, whatever `explain_nodes` says."""
 
@@ -45,10 +43,10 @@ class _Static:
 
     __slots__ = ("all", "each", "key", "lasting", "refuses")
 
-    def __init__(self, filters: Sequence[Filter], job: Job, table: NodeTable, key: object) -> None:
+    def __init__(self, filters: Sequence[Filter], job: Job, table: NodeTable, key: Hashable) -> None:
         self.key = key
         self.each = [(one, one.mask(job, table)) for one in filters]
-        self.lasting = [(one, mask) for one, mask in self.each if one.name in LASTING]
+        self.lasting = [(one, mask) for one, mask in self.each if getattr(one, "lasting", False)]
         """Those of the filters whose answers do not pass by themselves."""
         self.all = np.ones(len(table), np.bool_)
         for _, mask in self.each:
@@ -67,8 +65,9 @@ class Feasibility:
         strange = [one.name for one in filters if not one.static and not isinstance(one, RowFilter)]
         if strange:
             raise TypeError(f"filter {strange[0]} is not static, so it must be a RowFilter")
+        self._keys: list[Callable[[Job], Hashable]] = [one.key for one in self._static if hasattr(one, "key")]
         self._version = -1
-        self._kept: dict[object, _Static] = {}
+        self._kept: dict[Hashable, _Static] = {}
 
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """True for each node that can take a pod of the job; a new array of shape (nodes,)."""
@@ -83,7 +82,9 @@ class Feasibility:
             self._version = table.version
             self._kept.clear()
         selector = job.node_selector
-        key: object = (job.tolerations, tuple(sorted(selector.items()))) if selector else job.tolerations
+        key: Hashable = (job.tolerations, tuple(sorted(selector.items()))) if selector else job.tolerations
+        if self._keys:
+            key = (key, tuple([look(job) for look in self._keys]))
         static = self._kept.get(key)
         if static is None:
             static = self._kept[key] = _Static(self._static, job, table, key)
@@ -200,84 +201,82 @@ def best_rows(totals: Floats, chosen: int, equals: Ints, shown: int) -> Ints:
 
 
 class Profile:
-    """Filters and weighted scores."""
+    """Filters, weighted scores, and a way to choose."""
 
     def __init__(
         self,
         policy: str,
-        scores: Sequence[tuple[Score | RowScore, float]],
-        ties: random.Random,
+        scores: Weighted,
+        selection: Selection,
         *,
         explain_nodes: int,
         filters: Sequence[Filter] = DEFAULT_FILTERS,
+        needed_images: Callable[[Job, NodeTable, int], tuple[str, ...]] = lambda job, table, row: (),
     ) -> None:
+        """`needed_images` names those of a pod that a row's node has to pull, where a scheduler says so."""
         self._policy = policy
-        weighted = [(score, weight) for score, weight in scores if weight]
-        self._local = [(score, weight) for score, weight in weighted if isinstance(score, RowScore)]
-        self._global = [(score, weight) for score, weight in weighted if not isinstance(score, RowScore)]
-        self._ties = ties
+        self._selection = selection
         self._explain_nodes = explain_nodes
-        self._feasibility = Feasibility(filters)
-        self._kept = KeptShapes(self._feasibility.dynamic, self._local)
+        self._needed_images = needed_images
+        self.feasibility = Feasibility(filters)
+        self._kept = KeptShapes(self.feasibility.dynamic, scores)
 
     def place(self, pod: PodRecord, state: ClusterState) -> DecisionMade:
         """One cycle for a pending pod."""
         table = state.nodes
         job = pod.job
-        static = self._feasibility.static(job, table)
+        static = self.feasibility.static(job, table)
         kept = self._kept.of(job, table, static.all, static.key)
-        count = kept.count
-        if count == 0:
-            return refuse(self._policy, pod, state, self._feasibility, self._explain_nodes)
-        context = Context(job, table)
-        totals = kept.base.copy()
-        given: list[tuple[str, float, Floats, Floats | None]] = [
-            (score.name, weight, values, None) for (score, weight), values in zip(self._local, kept.values, strict=True)
-        ]
-        for score, weight in self._global:
-            raw = score.score(job, table, context)
-            if raw is None:
-                continue
-            normalised = score.normalise(raw, kept.feasible)
-            values = raw if normalised is None else normalised
-            totals += values if weight == 1.0 else weight * values
-            given.append((score.name, weight, values, None if normalised is None else raw))
-        best = int(totals.argmax())
-        equals = (totals == totals.item(best)).nonzero()[0]
-        among = f"the highest of {count} feasible nodes" if count > 1 else "the only feasible node"
-        if len(equals) > 1:
-            best = equals.item(self._ties.randrange(len(equals)))
-            among = f"drawn from {len(equals)} equals, {among}"
+        if kept.count == 0:
+            return refuse(self._policy, pod, state, self.feasibility, self._explain_nodes)
+        chosen = self._selection.choose(kept)
         limit = listed(self._explain_nodes, table)
-        rows = best_rows(totals, best, equals, min(count, limit))
+        places = best_rows(chosen.totals, chosen.place, chosen.equals, min(chosen.scored, limit))
+        part = chosen.part
+        if part is None:
+            rows = places
+            scores = [
+                PluginScores(
+                    one.score.name,
+                    one.weight,
+                    tuple(one.values.take(places).tolist()),
+                    tuple(one.raw.take(places).tolist()) if one.normalises else (),
+                )
+                for one in kept.scores
+            ]
+        else:
+            rows = part.rows.take(places)
+            scores = [
+                PluginScores(
+                    one.score.name,
+                    one.weight,
+                    tuple(values.take(places).tolist()),
+                    tuple(raw.take(places).tolist()) if one.normalises else (),
+                )
+                for one, values, raw in zip(kept.scores, part.values, part.raws, strict=True)
+            ]
         names = table.names
         nodes = tuple([names[row] for row in rows.tolist()])
-        values_shown = tuple(totals.take(rows).tolist())
-        scores = tuple(
-            [
-                PluginScores(
-                    name,
-                    weight,
-                    tuple(normalised.take(rows).tolist()),
-                    () if raw is None else tuple(raw.take(rows).tolist()),
-                )
-                for name, weight, normalised, raw in given
-            ]
-        )
+        totals = tuple(chosen.totals.take(places).tolist())
         refused: dict[str, tuple[str, ...]] = {}
         counts: dict[str, int] = {}
-        if count < table.present_count:
-            refused, counts = refused_nodes(self._feasibility.refusals(job, table, kept.feasible), table, limit)
+        if kept.count < table.present_count:
+            if kept.refusals is None:
+                found = self.feasibility.refusals(job, table, kept.feasible)
+                kept.refusals = refused_nodes(found, table, limit)
+            refused, counts = kept.refusals
         return DecisionMade(
             state.time,
             pod.pod.name,
             nodes[0],
             self._policy,
-            f"bound to {nodes[0]}: total score {values_shown[0]:.1f}, {among}",
-            count,
+            f"bound to {nodes[0]}: total score {totals[0]:.1f}, {chosen.among}",
+            kept.count,
             nodes,
-            values_shown,
-            scores,
+            totals,
+            tuple(scores),
             refused,
             counts,
+            False,
+            self._needed_images(job, table, rows.item(0)),
         )

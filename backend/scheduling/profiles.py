@@ -10,7 +10,15 @@ from backend.model.fields import Count, Parameters
 from backend.model.state import ClusterState, PodRecord
 from backend.scheduling.framework import Feasibility, Profile, listed, refuse, refused_nodes
 from backend.scheduling.policy import learns_nothing
-from backend.scheduling.scores import BalancedAllocation, ImageLocality, LeastAllocated, PreferredTaints, Spreading
+from backend.scheduling.scores import (
+    BalancedAllocation,
+    ImageLocality,
+    LeastAllocated,
+    PreferredTaints,
+    Score,
+    Spreading,
+)
+from backend.scheduling.selection import DrawnAmongEquals
 
 Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 ExplainNodes = Annotated[Count, Field(le=1000)]
@@ -33,16 +41,17 @@ class DefaultScheduler:
 
     def __init__(self, parameters: BaseModel, ties: random.Random) -> None:
         assert isinstance(parameters, DefaultScheduler.Parameters)
+        scores: list[tuple[Score, float]] = [
+            (LeastAllocated(), parameters.least_allocated),
+            (BalancedAllocation(), parameters.balanced_allocation),
+            (ImageLocality(), parameters.image_locality),
+            (Spreading(), parameters.spreading),
+            (PreferredTaints(), parameters.preferred_taints),
+        ]
         self._profile = Profile(
             "default",
-            (
-                (LeastAllocated(), parameters.least_allocated),
-                (BalancedAllocation(), parameters.balanced_allocation),
-                (ImageLocality(), parameters.image_locality),
-                (Spreading(), parameters.spreading),
-                (PreferredTaints(), parameters.preferred_taints),
-            ),
-            ties,
+            [(score, weight) for score, weight in scores if weight],
+            DrawnAmongEquals(ties),
             explain_nodes=parameters.explain_nodes,
         )
 

@@ -20,6 +20,8 @@ def shape(job: Job) -> Shape:
         job.memory_bytes,
         tuple(sorted(selector.items())) if selector else (),
         job.tolerations,
+        job.image,
+        tuple(job.labels.items()) if job.labels else (),
     )
 
 
@@ -44,17 +46,13 @@ class PendingQueue:
         self._lines: dict[Shape, dict[str, _Waiting]] = {}
         self._awake: set[Shape] = set()
         """Shapes whose first pod may be tried."""
-        self._due: list[tuple[int, str]] = []
-        """A heap of pods that may have to be tried, by order of arrival; some need not be any more."""
+        self.due: list[tuple[int, str]] = []
+        """A heap of pods that may have to be tried, by order of arrival; some need not be any more. While it is
+        empty there is nothing to try."""
         self._arrivals = 0
 
     def __len__(self) -> int:
         return len(self._waiting)
-
-    @property
-    def ready(self) -> bool:
-        """Whether there may be a pod to try."""
-        return bool(self._due)
 
     def add(self, record: PodRecord) -> None:
         """Put a new pod at the end of the line."""
@@ -67,7 +65,7 @@ class PendingQueue:
             self._lines[key] = {name: waiting}
         else:
             line[name] = waiting
-        heappush(self._due, (order, name))
+        heappush(self.due, (order, name))
 
     def discard(self, pod: str) -> None:
         """Take a pod out, if it is in: it was placed, given up or deleted."""
@@ -95,7 +93,7 @@ class PendingQueue:
 
         The caller answers with `discard` (placed or given up) or `refused`; until then it stays the next one.
         """
-        due = self._due
+        due = self.due
         while due:
             waiting = self._waiting.get(due[0][1])
             if waiting is not None and (
@@ -115,4 +113,4 @@ class PendingQueue:
 
     def _push_first(self, line: dict[str, _Waiting]) -> None:
         first = next(iter(line.values()))
-        heappush(self._due, (first.order, first.record.pod.name))
+        heappush(self.due, (first.order, first.record.pod.name))

@@ -5,14 +5,16 @@ NodeResourcesBalancedAllocation 1, ImageLocality 1, PodTopologySpread 2, TaintTo
 scores to whole numbers; these keep their fractions, which makes fewer equals and else the same order.
 """
 
-from functools import cached_property
+from collections.abc import Hashable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.model.node_table import DEFAULT_SCORING_CPU_MILLIS as CPU
+from backend.model.node_table import DEFAULT_SCORING_MEMORY_BYTES as MEMORY
 from backend.model.node_table import Bools, NodeTable, scoring_requests
-from backend.model.objects import Job, Node, Toleration
+from backend.model.objects import Job, Node
 
 Floats = NDArray[np.float64]
 MAX_SCORE = 100.0
@@ -22,114 +24,116 @@ IMAGE_MAX_BYTES = 1000 * 2**20
 """From this size on an image counts in full (its maxContainerThreshold, for one container)."""
 
 
-class Context:
-    """What several scores of one decision need: the parts of the nodes' resources in use with the pod on it."""
-
-    def __init__(self, job: Job, table: NodeTable) -> None:
-        self._job = job
-        self._table = table
-
-    @cached_property
-    def cpu(self) -> Floats:
-        """Part of the CPU, at most 1; shape (nodes,)."""
-        table = self._table
-        return np.minimum((table.scoring_cpu_millis + scoring_requests(self._job)[0]) * table.per_cpu_milli, 1.0)
-
-    @cached_property
-    def memory(self) -> Floats:
-        """Part of the memory, at most 1; shape (nodes,)."""
-        table = self._table
-        return np.minimum((table.scoring_memory_bytes + scoring_requests(self._job)[1]) * table.per_memory_byte, 1.0)
-
-
-def row_context(job: Job, table: NodeTable, row: int) -> tuple[float, float]:
-    """What Context holds, of one row."""
-    cpu, memory = scoring_requests(job)
-    cpu_part = (table.scoring_cpu_millis.item(row) + cpu) * table.per_cpu_milli.item(row)
-    memory_part = (table.scoring_memory_bytes.item(row) + memory) * table.per_memory_byte.item(row)
-    return (cpu_part if cpu_part < 1.0 else 1.0), (memory_part if memory_part < 1.0 else 1.0)
-
-
 class Score(Protocol):
-    """Rates nodes."""
+    """Rates nodes. It may look at a job's requests, images, workload, labels, node selector and tolerations: pods that
+    are equal in these share what is kept of the raw values. One that looks at more of a job defines
+    `key(job) -> Hashable` with what it looks at.
+    """
 
     name: str
+    normalises: bool
+    """Whether `normalise` changes anything."""
 
-    def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
-        """Raw values, shape (nodes,); None if all nodes are equal to it (they then get 0)."""
+    def raw(self, job: Job, table: NodeTable) -> Floats | None:
+        """Raw values, shape (nodes,), which the caller may write into; None if all nodes are equal to it.
+
+        A score that gives None counts for nothing and is not shown in the decision."""
         ...
 
-    def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
-        """Values from 0 to 100 over the feasible nodes; None if the raw values are that already."""
+    def normalise(self, raw: Floats, feasible: Bools | None) -> Floats:
+        """Values over the feasible nodes (all if None), as the weights take them; elsewhere they mean nothing.
+
+        Only called if `normalises`.
+        """
+        ...
+
+    def revision(self, job: Job, table: NodeTable) -> Hashable:
+        """What the raw values depend on besides what the nodes are: they are asked for again when this changes."""
         ...
 
 
 @runtime_checkable
-class RowScore(Protocol):
-    """A score from 0 to 100 that depends on the use of one node alone; it needs no normalising and can be kept."""
+class RowScore(Score, Protocol):
+    """A score whose raw value for a node depends on that node and what runs there, so that it is renewed row by row.
 
-    name: str
+    Its raw values are never None, and it is not asked for revisions.
+    """
 
-    def score(self, job: Job, table: NodeTable, context: Context) -> Floats:
-        """Values, shape (nodes,)."""
-        ...
-
-    def at(self, cpu: float, memory: float) -> float:
-        """What `score` says of a node with these parts of its resources in use."""
+    def at(self, job: Job, table: NodeTable, row: int) -> float:
+        """What `raw` says of one row."""
         ...
 
 
-class LeastAllocated:
+class _Plain:
+    """Raw values that are values already and change with the nodes only."""
+
+    normalises = False
+
+    def normalise(self, raw: Floats, feasible: Bools | None) -> Floats:
+        """See Score."""
+        return raw
+
+    def revision(self, job: Job, table: NodeTable) -> Hashable:
+        """See Score."""
+        return None
+
+
+def cpu_part(job: Job, table: NodeTable) -> Floats:
+    """Part of each node's CPU in use with the pod on it, at most 1; shape (nodes,)."""
+    return np.minimum((table.scoring_cpu_millis + scoring_requests(job)[0]) * table.per_cpu_milli, 1.0)
+
+
+def memory_part(job: Job, table: NodeTable) -> Floats:
+    """Part of each node's memory in use with the pod on it, at most 1; shape (nodes,)."""
+    return np.minimum((table.scoring_memory_bytes + scoring_requests(job)[1]) * table.per_memory_byte, 1.0)
+
+
+def parts_at(job: Job, table: NodeTable, row: int) -> tuple[float, float]:
+    """`cpu_part` and `memory_part` of one row."""
+    items = table.items
+    cpu = (items.scoring_cpu_millis[row] + (job.cpu_request_millis or CPU)) * items.per_cpu_milli[row]
+    memory = (items.scoring_memory_bytes[row] + (job.memory_bytes or MEMORY)) * items.per_memory_byte[row]
+    return (cpu if cpu < 1.0 else 1.0), (memory if memory < 1.0 else 1.0)
+
+
+class LeastAllocated(_Plain):
     """Mean free part of CPU and memory: spreads load (NodeResourcesFit with the strategy LeastAllocated)."""
 
     name = "NodeResourcesFit"
 
-    def score(self, job: Job, table: NodeTable, context: Context) -> Floats:
-        """See RowScore."""
-        return MAX_SCORE - (MAX_SCORE / 2) * (context.cpu + context.memory)
+    def raw(self, job: Job, table: NodeTable) -> Floats:
+        """See Score."""
+        return MAX_SCORE - (MAX_SCORE / 2) * (cpu_part(job, table) + memory_part(job, table))
 
-    def at(self, cpu: float, memory: float) -> float:
+    def at(self, job: Job, table: NodeTable, row: int) -> float:
         """See RowScore."""
+        cpu, memory = parts_at(job, table, row)
         return MAX_SCORE - (MAX_SCORE / 2) * (cpu + memory)
 
 
-class BalancedAllocation:
+class BalancedAllocation(_Plain):
     """100 x (1 - standard deviation of the used parts of CPU and memory), which is |cpu - memory| / 2 for two."""
 
     name = "NodeResourcesBalancedAllocation"
 
-    def score(self, job: Job, table: NodeTable, context: Context) -> Floats:
-        """See RowScore."""
-        apart: Floats = np.abs(context.cpu - context.memory)
+    def raw(self, job: Job, table: NodeTable) -> Floats:
+        """See Score."""
+        apart: Floats = np.abs(cpu_part(job, table) - memory_part(job, table))
         return MAX_SCORE - (MAX_SCORE / 2) * apart
 
-    def at(self, cpu: float, memory: float) -> float:
+    def at(self, job: Job, table: NodeTable, row: int) -> float:
         """See RowScore."""
+        cpu, memory = parts_at(job, table, row)
         return MAX_SCORE - (MAX_SCORE / 2) * abs(cpu - memory)
 
 
-class ImageLocality:
+class ImageLocality(_Plain):
     """Nodes that hold the image: its size between the two thresholds, times the part of nodes that hold it."""
 
     name = "ImageLocality"
 
-    def __init__(self) -> None:
-        self._versions = (-1, -1)
-        self._kept: dict[tuple[str, int], Floats | None] = {}
-        """Image and size -> scores, until a node or the images on one change."""
-
-    def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
+    def raw(self, job: Job, table: NodeTable) -> Floats | None:
         """See Score."""
-        versions = (table.version, table.images_version)
-        if versions != self._versions:
-            self._versions = versions
-            self._kept.clear()
-        key = (job.image, job.image_bytes)
-        if key not in self._kept:
-            self._kept[key] = self._score(job, table)
-        return self._kept[key]
-
-    def _score(self, job: Job, table: NodeTable) -> Floats | None:
         holders = table.holders(job.image)
         if holders is None:
             return None
@@ -138,23 +142,28 @@ class ImageLocality:
         value = MAX_SCORE * (size - IMAGE_MIN_BYTES) / (IMAGE_MAX_BYTES - IMAGE_MIN_BYTES)
         return holders.astype(np.float64) * value if value else None
 
-    def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
+    def revision(self, job: Job, table: NodeTable) -> Hashable:
         """See Score."""
-        return None
+        return table.images_version
 
 
 class Spreading:
     """Fewer pods of the same workload are better: PodTopologySpread's default over host names."""
 
     name = "PodTopologySpread"
+    normalises = True
 
-    def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
+    def raw(self, job: Job, table: NodeTable) -> Floats:
         """See Score."""
-        return table.workload_counts(job.workload)
+        return table.workload_counts(job.workload).copy()
 
-    def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
+    def at(self, job: Job, table: NodeTable, row: int) -> float:
+        """See RowScore."""
+        return table.workload_counts(job.workload).item(row)
+
+    def normalise(self, raw: Floats, feasible: Bools | None) -> Floats:
         """100 x (max + min - count) / max over the feasible nodes; 100 for all where none has such a pod."""
-        counts = raw.compress(feasible)
+        counts = raw if feasible is None else raw.compress(feasible)
         most = counts.item(counts.argmax())  # quicker than max()
         least = counts.item(counts.argmin())
         if most == 0:
@@ -163,33 +172,32 @@ class Spreading:
         scaled *= MAX_SCORE / most
         return scaled
 
+    def revision(self, job: Job, table: NodeTable) -> Hashable:
+        """See Score."""
+        return None
+
 
 class PreferredTaints:
     """Fewer PreferNoSchedule taints that the pod does not tolerate are better (TaintToleration's score)."""
 
     name = "TaintToleration"
+    normalises = True
 
-    def __init__(self) -> None:
-        self._version = -1
-        self._kept: dict[tuple[Toleration, ...], Floats | None] = {}
-        """Tolerations -> counts, until a node changes."""
-
-    def score(self, job: Job, table: NodeTable, context: Context) -> Floats | None:
+    def raw(self, job: Job, table: NodeTable) -> Floats | None:
         """See Score."""
         if not table.soft_taints:
             return None
-        if table.version != self._version:
-            self._version = table.version
-            self._kept.clear()
-        if job.tolerations not in self._kept:
-            counts = [_disliked(job, node) for node in table.nodes]
-            self._kept[job.tolerations] = np.array(counts, np.float64) if any(counts) else None
-        return self._kept[job.tolerations]
+        counts = [_disliked(job, node) for node in table.nodes]
+        return np.array(counts, np.float64) if any(counts) else None
 
-    def normalise(self, raw: Floats, feasible: Bools) -> Floats | None:
+    def normalise(self, raw: Floats, feasible: Bools | None) -> Floats:
         """100 x (1 - count / max); 100 for all where no node has such a taint."""
-        most = float(raw.compress(feasible).max())
+        most = float((raw if feasible is None else raw.compress(feasible)).max())
         return np.full(len(raw), MAX_SCORE) if most == 0 else MAX_SCORE * (1.0 - raw / most)
+
+    def revision(self, job: Job, table: NodeTable) -> Hashable:
+        """See Score."""
+        return None
 
 
 def _disliked(job: Job, node: Node) -> int:

@@ -78,8 +78,9 @@ class LogWriter:
         """See EventLog. Raises FinishedError after close."""
         if self._closed:
             raise FinishedError("this log is closed; nothing can be appended to it")
-        self._buffer.append(event)
-        if len(self._buffer) >= PART_EVENTS:
+        buffer = self._buffer
+        buffer.append(event)
+        if len(buffer) >= PART_EVENTS:
             self.flush()
 
     def flush(self) -> None:
@@ -111,10 +112,10 @@ class LogWriter:
 def _part(events: list[ev.Event], lines: bytes, start: int) -> pa.Table:
     """The columns of SCHEMA, made by array: by list, this would take longer than the encoding."""
     count = len(events)
-    codes = np.fromiter((_CODES[type(event)] for event in events), np.int16, count)
+    codes = np.array([_CODES[type(event)] for event in events], np.int16)
     columns = [
         pa.array(np.arange(start, start + count)),
-        pa.array(np.fromiter((event.time for event in events), np.float64, count)),
+        pa.array(np.array([event.time for event in events], np.float64)),
         pa.DictionaryArray.from_arrays(pa.array(codes), _KINDS),
         _without_line_feeds(lines, count),
     ]

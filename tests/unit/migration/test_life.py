@@ -93,7 +93,7 @@ def test_it_is_finished_when_the_new_pod_works(world: World) -> None:
     world.created()
     finished = world.happens(ev.PodStarted(125.0, "train-migrated", "node-2", 48.0))
     assert finished == [ev.MigrationFinished(125.0, 1, "train", "train-migrated", "node-2", 25.0)]
-    assert (world.life.active, world.state.migrations, world.state.jobs["train"].migrations) == (False, {}, 1)
+    assert (bool(world.life.underway), world.state.migrations, world.state.jobs["train"].migrations) == (False, {}, 1)
 
 
 def test_it_owns_the_job_from_begin_to_end(world: World) -> None:
@@ -246,7 +246,7 @@ def test_a_job_that_ends_after_it_was_called_back_ends_once(world: World) -> Non
     world.created()
     world.happens(timeout(410.0, "start"), ev.PodStarted(410.0, "train-migrated", "node-2"))
     assert world.happens(ev.PodFinished(410.5, "train-migrated", "node-2")) == []
-    assert not world.life.active
+    assert not world.life.underway
 
 
 def test_a_pod_that_does_not_stop_in_time_is_left_to_others(world: World) -> None:

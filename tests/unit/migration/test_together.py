@@ -87,7 +87,7 @@ def test_every_migration_is_finished_or_rolled_back_once(run: Run) -> None:
     started = [event.migration for event in run.of(ev.MigrationStarted)]
     assert started == list(range(1, len(started) + 1))
     assert sorted(e.migration for e in run.of(ev.MigrationFinished, ev.MigrationRolledBack)) == started
-    assert not run.life.active
+    assert not run.life.underway
 
 
 def test_no_job_migrates_more_often_than_allowed(run: Run) -> None:

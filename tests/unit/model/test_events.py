@@ -4,7 +4,9 @@ import msgspec
 import pytest
 
 from backend.model import events as ev
+from backend.model.bandwidth import MatrixBandwidth
 from backend.model.objects import Job, Node, Pod, Taint, Toleration
+from backend.model.storage import StoredObject
 
 SAMPLES: list[ev.Event] = [
     ev.RunStarted(0.0, "e.default.s1", "e", "default", 1),
@@ -38,6 +40,14 @@ SAMPLES: list[ev.Event] = [
     ev.ProgressReported(10.0, ("lenet-1",), (5.0,), (None,), (4000.0,), (2.5,)),
     ev.UsageSampled(10.0, ("node-1",), (4000.0,), (2.0**30,)),
     ev.ImagePulled(3.2, "node-1", "a:1", 10**9, 8.0),
+    ev.ImageRemoved(4.0, "node-1", "a:1"),
+    ev.CatalogueDeclared(
+        0.0,
+        {"a:1": {"amd64": 10**9, "arm64": 9 * 10**8}},
+        {"models": ("node-1",)},
+        (StoredObject("models", "resnet", 10**8),),
+        MatrixBandwidth({"registry": {"node-1": 1.25e7}}),
+    ),
     ev.CategoryChanged(30.0, "lenet-1", "lenet-1", "node-1", "watching", "converged", 0.04, 0.05, 0.1, "slower still"),
     ev.MigrationConsidered(
         30.0, 1, "lenet-1", "lenet-1", "node-1", None, "nobody-to-help", "converged", "nobody", None, 0.0, {}

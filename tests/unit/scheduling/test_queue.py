@@ -54,7 +54,7 @@ def test_each_pod_is_tried_once_even_behind_one_of_its_shape_that_was_refused() 
 def test_refused_pods_sleep() -> None:
     made = queue(pod("a"), pod("b", **BIG))
     tries(made)
-    assert (tries(made), len(made), made.ready) == ([], 2, False)
+    assert (tries(made), len(made), made.due) == ([], 2, [])
 
 
 def test_a_wake_costs_one_attempt_for_each_shape() -> None:
@@ -127,7 +127,9 @@ def test_taking_out_a_pod_that_is_not_in_changes_nothing() -> None:
     ("asks", "same"),
     [
         pytest.param({}, True, id="equal"),
-        pytest.param({"workload": "gru", "image": "i"}, True, id="what filters do not look at"),
+        pytest.param({"workload": "gru"}, True, id="what filters do not look at"),
+        pytest.param({"image": "i"}, False, id="image"),
+        pytest.param({"labels": {"a": "b"}}, False, id="labels"),
         pytest.param({"cpu": 2}, False, id="CPU"),
         pytest.param({"memory": 3}, False, id="memory"),
         pytest.param({"node_selector": {"a": "b"}}, False, id="selector"),

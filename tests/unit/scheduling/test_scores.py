@@ -8,30 +8,26 @@ from backend.model.objects import Job, Toleration
 from backend.model.state import ClusterState
 from backend.scheduling.scores import (
     BalancedAllocation,
-    Context,
     ImageLocality,
     LeastAllocated,
     PreferredTaints,
-    RowScore,
     Score,
     Spreading,
-    row_context,
 )
 from tests.unit.scheduling.small_world import EVERYTHING, cluster, job, node, running, tainted
 
 MIB = 2**20
 
 
-def raw(one: Score | RowScore, state: ClusterState, what: Job | None = None) -> list[float] | None:
+def raw(one: Score, state: ClusterState, what: Job | None = None) -> list[float] | None:
     what = what or job()
-    values = one.score(what, state.nodes, Context(what, state.nodes))
+    values = one.raw(what, state.nodes)
     return None if values is None else values.tolist()
 
 
 def normalised(one: Score, values: list[float], feasible: list[bool] | None = None) -> list[float]:
-    scaled = one.normalise(np.array(values, np.float64), np.array(feasible or [True] * len(values)))
-    assert scaled is not None
-    return scaled.tolist()
+    assert one.normalises
+    return one.normalise(np.array(values, np.float64), np.array(feasible) if feasible else None).tolist()
 
 
 USES = [
@@ -58,8 +54,8 @@ def test_one_row_is_scored_as_all_are(used: tuple[float, float], least: float, b
     state = cluster(node("a"))
     if any(used):
         running(state, "a", job("old", *used))
-    parts = row_context(job(), state.nodes, 0)
-    assert (LeastAllocated().at(*parts), BalancedAllocation().at(*parts)) == (least, balanced)
+    row = (job(), state.nodes, 0)
+    assert (LeastAllocated().at(*row), BalancedAllocation().at(*row)) == (least, balanced)
 
 
 def test_pods_that_ask_for_nothing_count_as_100_millicores_and_200_mebibytes() -> None:
@@ -103,8 +99,9 @@ def test_image_locality_follows_the_images(happened: ev.Event, expected: list[bo
     state = cluster(node("a", images=("i",)), node("b"))
     score = ImageLocality()
     what = job(image="i", image_bytes=5000 * MIB)
-    raw(score, state, what)
+    before = score.revision(what, state.nodes), state.nodes.version
     state.apply(happened)
+    assert (score.revision(what, state.nodes), state.nodes.version) != before
     assert [value > 0 for value in raw(score, state, what) or [0, 0]] == expected
 
 
@@ -152,7 +149,6 @@ def test_without_preferred_taints_there_is_nothing_to_score() -> None:
 def test_preferred_taints_follow_a_change_of_a_node() -> None:
     state = cluster(node("a", taints=tainted("PreferNoSchedule")), node("b"))
     score = PreferredTaints()
-    raw(score, state)
     state.apply(ev.NodeChanged(1.0, node("b", taints=tainted("PreferNoSchedule", "PreferNoSchedule"))))
     assert raw(score, state) == [1.0, 2.0]
 

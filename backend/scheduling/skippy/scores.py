@@ -1,0 +1,194 @@
+"""Skippy's scores ("priorities"; skippy-faas-sim.md, section 2.2). Whole numbers are cut, not rounded, as published."""
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from backend.model.bandwidth import REGISTRY
+from backend.model.labels import CAPABILITY, LOCALITY, RECEIVES_PATH, SENDS, SENDS_PATH
+from backend.model.node_table import Bools, NodeTable, scoring_requests
+from backend.model.objects import Job
+from backend.model.quantities import QuantityError, memory_bytes
+from backend.model.storage import StoredObject, split_path
+from backend.scheduling.scores import Floats
+from backend.scheduling.skippy.plugin import ScaledScore, SkippyScore, inverse_scale, keep_share
+
+IMAGE_MIN_BYTES = 23 * 2**20
+IMAGE_MAX_BYTES = 1000 * 2**20
+
+
+class Equal(SkippyScore):
+    """1 for every node."""
+
+    name = "Equal"
+
+    def raw(self, job: Job, table: NodeTable) -> Floats:
+        """See Score."""
+        return np.ones(len(table))
+
+
+class BalancedResource(SkippyScore):
+    """Nodes of whose free CPU and free memory the pod takes about the same part."""
+
+    name = "BalancedResource"
+
+    def raw(self, job: Job, table: NodeTable) -> Floats:
+        """int((1 - |f - g|) x highest) for the parts f, g that the pod takes of what is free; 0 if either is 1 or more.
+
+        Nothing free counts as 1.
+        """
+        cpu, memory = scoring_requests(job)
+        free_cpu = table.cpu_millis - table.scoring_cpu_millis
+        free_memory = table.memory_bytes - table.scoring_memory_bytes
+        free_cpu[free_cpu == 0] = 1
+        free_memory[free_memory == 0] = 1
+        cpu_part, memory_part = cpu / free_cpu, memory / free_memory
+        values = np.trunc((1 - np.abs(cpu_part - memory_part)) * self.max_priority)
+        values[(cpu_part >= 1) | (memory_part >= 1)] = 0.0
+        return values
+
+    def at(self, job: Job, table: NodeTable, row: int) -> float:
+        """See RowScore."""
+        items = table.items
+        cpu, memory = scoring_requests(job)
+        cpu_part = cpu / ((items.cpu_millis[row] - items.scoring_cpu_millis[row]) or 1)
+        memory_part = memory / ((items.memory_bytes[row] - items.scoring_memory_bytes[row]) or 1)
+        if cpu_part >= 1 or memory_part >= 1:
+            return 0.0
+        return float(int((1 - abs(cpu_part - memory_part)) * self.max_priority))
+
+
+def image_sizes(image: str, job: Job, table: NodeTable) -> Floats:
+    """Bytes of an image on each node's architecture; shape (nodes,).
+
+    An architecture that the image does not name counts as the first that it does name. An image that nobody declared
+    has the size that the job itself gives for its images, or 0.
+    """
+    sizes = table.facts.images.sizes(image)
+    if not sizes:
+        return np.full(len(table), float(job.image_bytes))
+    first = next(iter(sizes.values()))
+    by_code = np.array([float(sizes.get(name, first)) for name in table.architectures])
+    return by_code.take(table.architecture_codes)
+
+
+class ImageLocality(SkippyScore):
+    """Nodes that hold the pod's images: their size, times the part of nodes that hold them (as in Kubernetes)."""
+
+    name = "ImageLocality"
+
+    def raw(self, job: Job, table: NodeTable) -> Floats:
+        """int(highest x (size - 23 MiB) / 977 MiB), size within 23 and 1,000 MiB."""
+        total = np.zeros(len(table))
+        nodes = max(1, table.present_count)
+        for image in job.images():
+            held = table.expected(image)
+            share = int(np.count_nonzero(held & table.present)) / nodes
+            total += np.where(held, np.trunc(image_sizes(image, job, table) * share), 0.0)
+        clamped = np.clip(total, IMAGE_MIN_BYTES, IMAGE_MAX_BYTES)
+        return np.trunc(self.max_priority * (clamped - IMAGE_MIN_BYTES) / (IMAGE_MAX_BYTES - IMAGE_MIN_BYTES))
+
+    def revision(self, job: Job, table: NodeTable) -> Hashable:
+        """See Score."""
+        return tuple([table.expected_version(image) for image in job.images()])
+
+
+class LatencyAwareImageLocality(SkippyScore):
+    """Nodes that have the pod's images soonest: the seconds to pull what is missing from the registry."""
+
+    name = "LatencyAwareImageLocality"
+    normalises = True
+
+    def raw(self, job: Job, table: NodeTable) -> Floats:
+        """Whole seconds."""
+        missing = np.zeros(len(table))
+        for image in job.images():
+            missing += np.where(table.expected(image), 0.0, image_sizes(image, job, table))
+        return np.trunc(missing / table.outbound(REGISTRY))
+
+    def normalise(self, raw: Floats, feasible: Bools | None) -> Floats:
+        """See Score."""
+        return keep_share(raw, feasible, self.max_priority)
+
+    def revision(self, job: Job, table: NodeTable) -> Hashable:
+        """See Score."""
+        return tuple([table.expected_version(image) for image in job.images()])
+
+
+class LocalityType(SkippyScore):
+    """Nodes at the edge."""
+
+    name = "LocalityType"
+
+    def raw(self, job: Job, table: NodeTable) -> Floats:
+        """The highest priority where the label says edge, else 0."""
+        return np.where(table.labelled(LOCALITY, "edge"), self.max_priority, 0.0)
+
+
+class DataLocality(SkippyScore):
+    """Nodes that get the pod's data from storage, and send it there, soonest; the closest storage node counts."""
+
+    name = "DataLocality"
+    normalises = True
+
+    def raw(self, job: Job, table: NodeTable) -> Floats:
+        """Whole seconds to receive plus whole seconds to send."""
+        seconds = np.zeros(len(table))
+        path = job.labels.get(RECEIVES_PATH)
+        if path:
+            bucket, item = _stat(path, table)
+            if item is not None:
+                seconds += self._transfer(table, bucket, item.size_bytes, outbound=True)
+        path = job.labels.get(SENDS_PATH)
+        if path:
+            bucket, item = _stat(path, table)
+            size = labelled_size(job, SENDS) if item is None else item.size_bytes
+            seconds += self._transfer(table, bucket, size, outbound=False)
+        return seconds
+
+    @staticmethod
+    def _transfer(table: NodeTable, bucket: str, size: int, *, outbound: bool) -> Floats:
+        holders = table.facts.storage.bucket_nodes(bucket)
+        if not holders or not size:
+            return np.zeros(len(table))
+        link = table.outbound if outbound else table.inbound
+        fastest = link(holders[0])
+        for holder in holders[1:]:
+            fastest = np.maximum(fastest, link(holder))
+        seconds: Floats = np.trunc(size / fastest)
+        for holder in holders:
+            row = table.row_of.get(holder)
+            if row is not None:
+                seconds[row] = 0.0
+        return seconds
+
+    def normalise(self, raw: Floats, feasible: Bools | None) -> Floats:
+        """See Score."""
+        return inverse_scale(raw, feasible, self.max_priority)
+
+
+def _stat(path: str, table: NodeTable) -> tuple[str, StoredObject | None]:
+    bucket, name = split_path(path)
+    return bucket, table.facts.storage.stat(bucket, name)
+
+
+def labelled_size(job: Job, key: str) -> int:
+    """Bytes that a data label of a pod names; 0 where it names none or no size."""
+    try:
+        return max(0, memory_bytes(job.labels.get(key, "0")))
+    except QuantityError:
+        return 0
+
+
+class Capability(ScaledScore):
+    """Nodes whose capability labels the pod asks for."""
+
+    name = "Capability"
+
+    def raw(self, job: Job, table: NodeTable) -> Floats:
+        """How many of the capability labels of node and pod are equal."""
+        count = np.zeros(len(table))
+        for key, value in job.labels.items():
+            if CAPABILITY in key:
+                count += table.labelled(key, value)
+        return count
