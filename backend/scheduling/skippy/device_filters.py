@@ -151,7 +151,7 @@ class FreeGpu(Parameters):
 
 
 class NodeHasFreeGpu(_FreeAccelerator):
-    """Nodes on which no pod has the GPU or, with use_vram, enough of its memory is left, for a pod that asks for one."""
+    """Nodes on which no pod has the GPU or, with use_vram, enough of its memory is left; for pods that ask for one."""
 
     name = "NodeHasFreeGpu"
     accelerator = "GPU"
