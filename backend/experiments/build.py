@@ -27,6 +27,7 @@ def build_arm(
         telemetry=specification.telemetry,
         costs=specification.cluster.costs,
         faults=specification.cluster.build_faults(),
+        catalogue=specification.cluster.build_catalogue(),
         until=specification.until,
     )
     return cluster, _controller(specification, chosen, seed, pinned)

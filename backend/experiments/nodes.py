@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from backend.experiments.errors import closest
 from backend.experiments.explain import fault, raise_faults
+from backend.experiments.facts import FactsPart
 from backend.experiments.limits import MAX_FAULTS, MAX_NODES, MAX_SIMULATED_S
 from backend.model.fields import ObjectName, Parameters, PositiveCount, PositiveCpu, PositiveMemory
 from backend.model.objects import Node, Taint
@@ -87,7 +88,7 @@ class FaultEntry(Parameters):
         return self
 
 
-class ClusterPart(Parameters):
+class ClusterPart(FactsPart):
     """`cluster` of a specification."""
 
     nodes: Annotated[
@@ -120,7 +121,7 @@ class ClusterPart(Parameters):
                 message = f"'{entry.node}' is still away from its failure before"
                 faults.append(fault(message, ("faults", place, "at"), entry.at, "a time after it came back"))
             until[entry.node] = MAX_SIMULATED_S * 2 if entry.back_at is None else entry.back_at
-        raise_faults("cluster", faults)
+        raise_faults("cluster", [*faults, *self.facts_faults(place_of)])
         return self
 
     @property

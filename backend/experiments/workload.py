@@ -35,6 +35,7 @@ OVERRIDES = (
     "memory",
     "node_selector",
     "tolerations",
+    "labels",
     "migratable",
 )
 """What a job may set otherwise than its model, besides its iterations."""
@@ -99,6 +100,7 @@ class JobEntry(Parameters):
     memory: Memory | None = Field(None, description="memory it asks for")
     node_selector: dict[str, str] | None = Field(None, description="labels a node must have")
     tolerations: tuple[Toleration, ...] | None = Field(None, description="taints it tolerates")
+    labels: dict[str, str] | None = Field(None, description="labels of its pods, such as data and capabilities")
     migratable: bool | None = Field(None, description="whether it may be migrated")
 
     def apply(self, model: TrainingModel) -> TrainingModel:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from backend.model import events as ev
 from backend.model.actions import Action, Bind, CreatePod, DeletePod, Wake
+from backend.model.images import normalise_image
 from backend.model.objects import Job, Node, Pod
 from backend.simulation.costs import Costs, Telemetry
 from backend.simulation.engine import CLUSTER, TELEMETRY, TIMER, EventList
@@ -14,6 +15,7 @@ from backend.simulation.pods import RunningNode, SimulatedPod
 from backend.simulation.sharing import Task
 from backend.simulation.telemetry import Reporter
 from backend.simulation.training import TrainingModel
+from backend.simulation.transfers import Transfers
 
 QUIET_S = 300.0
 """Simulated seconds in which timers alone may go on while pods wait: longer than any round or time-out of a policy."""
@@ -52,8 +54,10 @@ class SimulatedCluster:
         telemetry: Telemetry | None = None,
         costs: Costs | None = None,
         faults: Sequence[Fault] = (),
+        catalogue: ev.CatalogueDeclared | None = None,
         until: float | None = None,
     ) -> None:
+        """`catalogue` declares images, storage and bandwidth; without it images have the size that jobs name."""
         self._costs = costs or Costs()
         self._telemetry = telemetry or Telemetry()
         if until is not None and not until >= 0:
@@ -78,8 +82,11 @@ class SimulatedCluster:
         self._faults_left = 0
         self.ended = ""
         """Why there are no more events."""
+        self._transfers = Transfers(nodes, self._costs, catalogue)
         for node in nodes:
             self._add_node(node)
+        if catalogue is not None:
+            self._due.append(catalogue)
         at = self._list.at
         for submission in submissions:
             at(submission.time, self._submit, submission)
@@ -222,18 +229,21 @@ class SimulatedCluster:
         pod.node = node
         node.take(pod)
         self._due.append(ev.PodBound(now, name, node_name))
-        image = pod.job.image
+        image = normalise_image(pod.job.image)
         present = node.images.get(image, 0.0) if image else 0.0
         if image and image not in node.images:
-            duration = self._costs.pull_s(pod.job.image_bytes)
+            size = self._transfers.image_bytes(image, pod.job, node.node)
+            duration = self._transfers.pull_s(size, node.node)
             present = node.images[image] = now + duration
-            pull = (node, image, pod.job.image_bytes, duration)
+            pull = (node, pod.job.image, size, duration)
             if duration > 0:
                 self._list.at(present, self._pulled, pull)
             else:
                 self._pulled(pull)
         pod.kept = pod.start = self._kept.get(pod.job.name, 0.0)
         load = self._costs.checkpoint_s(pod.model.checkpoint_size) if pod.start else 0.0
+        if pod.job.labels:
+            load += self._transfers.download_s(pod.job, node.node)
         ready = max(present, now) + self._costs.container_start_s + load
         if ready > now:
             self._list.at(ready, self._start, pod)
@@ -278,12 +288,25 @@ class SimulatedCluster:
         for task in processor.done():
             pod: SimulatedPod = task.owner
             processor.remove(task)
-            node.release(pod)
-            pod.ended = True
-            del self._pods[pod.name]
-            self._unfinished.discard(pod.job.name)
-            self._due.append(ev.PodFinished(now, pod.name, node.name, True, "", task.consumed))
+            upload = self._transfers.upload_s(pod.job, node.node) if pod.job.labels else 0.0
+            if upload > 0:
+                pod.uploading = True
+                self._list.at(now + upload, self._uploaded, pod)
+            else:
+                self._finish(pod, node, task.consumed)
         self._foresee(node)
+
+    def _uploaded(self, pod: SimulatedPod) -> None:
+        if not (pod.ended or pod.stopping):
+            assert pod.node is not None and pod.task is not None
+            self._finish(pod, pod.node, pod.task.consumed)
+
+    def _finish(self, pod: SimulatedPod, node: RunningNode, consumed: float) -> None:
+        node.release(pod)
+        pod.ended = True
+        del self._pods[pod.name]
+        self._unfinished.discard(pod.job.name)
+        self._due.append(ev.PodFinished(self._list.now, pod.name, node.name, True, "", consumed))
 
     # -- stopping
 
@@ -301,9 +324,10 @@ class SimulatedCluster:
             self._stopped((pod, action.reason, self._kept_at(pod)))
             return
         now = self._list.now
-        node.processor.advance(now)
-        node.processor.remove(pod.task)
-        self._foresee(node)
+        if not pod.uploading:
+            node.processor.advance(now)
+            node.processor.remove(pod.task)
+            self._foresee(node)
         kept = self._kept_at(pod)
         costs = self._costs
         duration = min(costs.stop_s, action.grace_s)
@@ -326,7 +350,7 @@ class SimulatedCluster:
         now = self._list.now
         reached, consumed = pod.start, 0.0
         if pod.task is not None:
-            if not pod.stopping:
+            if not (pod.stopping or pod.uploading):
                 node.processor.advance(now)
                 node.processor.remove(pod.task)
                 self._foresee(node)
@@ -352,7 +376,7 @@ class SimulatedCluster:
 
     def _report_progress(self, _: None) -> None:
         now = self._list.now
-        running = [pod for pod in self._pods.values() if pod.task is not None and not pod.stopping]
+        running = [pod for pod in self._pods.values() if pod.task is not None and not (pod.stopping or pod.uploading)]
         report = self._reporter.report(now, running)
         if report is not None:
             self._due.append(report)

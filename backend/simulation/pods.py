@@ -1,5 +1,6 @@
 """What the simulator knows of a pod and of a node while they exist."""
 
+from backend.model.images import normalise_image
 from backend.model.objects import Job, Node, Pod
 from backend.simulation.sharing import Processor, Task
 from backend.simulation.training import TrainingModel
@@ -23,6 +24,7 @@ class SimulatedPod:
         "start",
         "stopping",
         "task",
+        "uploading",
     )
 
     def __init__(self, pod: Pod, job: Job, model: TrainingModel, iterations: int, number: int) -> None:
@@ -38,6 +40,8 @@ class SimulatedPod:
         self.kept = 0.0
         self.reported = 0.0
         self.stopping = False
+        self.uploading = False
+        """It has trained to the end and sends its data; its task is off the processors."""
         self.ended = False
 
     def reached(self, now: float) -> float:
@@ -70,7 +74,7 @@ class RunningNode:
         self.name = node.name
         self.processor = Processor(node.cpu_millis / 1000)
         self.processor.updated = now
-        self.images: dict[str, float] = dict.fromkeys(node.images, 0.0)
+        self.images: dict[str, float] = dict.fromkeys(map(normalise_image, node.images), 0.0)
         """Image -> time from which it is there (later than now while it is pulled)."""
         self.pods: dict[str, SimulatedPod] = {}
         self.cpu_requested = 0

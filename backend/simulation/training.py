@@ -35,6 +35,9 @@ class TrainingModel(Parameters):
     )
     node_selector: dict[str, str] = Field(default={}, description="labels a node must have")
     tolerations: tuple[Toleration, ...] = Field((), description="taints it tolerates")
+    labels: dict[str, str] = Field(
+        default={}, description="labels of its pods, such as data and capabilities that Skippy looks at"
+    )
     migratable: bool = Field(True, description="whether it may be migrated")
 
     def job(self, name: str, iterations: int | None = None) -> Job:
@@ -52,6 +55,7 @@ class TrainingModel(Parameters):
             node_selector=dict(self.node_selector),
             tolerations=tuple(self.tolerations),
             migratable=self.migratable,
+            labels=dict(self.labels),
         )
 
     @property
