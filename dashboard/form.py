@@ -94,7 +94,15 @@ def to_values(specification: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
         "submission_value": value,
     }
     beyond += [
-        words for key, words in (("faults", "failures of nodes"), ("costs", "costs of a migration")) if cluster.get(key)
+        words
+        for key, words in (
+            ("faults", "failures of nodes"),
+            ("costs", "costs of a migration"),
+            ("images", "images"),
+            ("storage", "stored data"),
+            ("network", "a network"),
+        )
+        if cluster.get(key)
     ]
     others = (("telemetry", "telemetry"), ("until", "a last second"), ("speed", "pace for watching"))
     beyond += [words for key, words in others if specification.get(key) is not None]

@@ -5,7 +5,7 @@ from tests.api.conftest import Api
 
 def test_the_three_examples_are_ready_to_run(api: Api) -> None:
     items = api.get("examples")["items"]
-    assert [item["name"] for item in items] == ["seven-jobs", "fifty-jobs", "node-failure"]
+    assert [item["name"] for item in items] == ["seven-jobs", "fifty-jobs", "node-failure", "edge-images"]
     for item in items:
         assert item["title"]
         assert item["description"]

@@ -1,9 +1,20 @@
 """The scheduler `skippy`: a set of filters and scores, and the walk (skippy-faas-sim.md, section 2)."""
 
 import random
+from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from backend.model.events import DecisionMade, Event
 from backend.model.fields import Count, Parameters
@@ -54,7 +65,7 @@ class ScoreChoice(_Choice):
         return self
 
 
-def _check(make: Any) -> None:
+def _check(make: Callable[[], object]) -> None:
     """Raise ValueError, which names what is wrong, for a plugin that cannot be made."""
     try:
         make()
@@ -66,21 +77,55 @@ def _check(make: Any) -> None:
         raise ValueError(f"is installed, but cannot be made: {error}") from None
 
 
-def _by_name(value: Any) -> Any:
+def _listed(value: Any) -> Any:
+    """A list from a text such as "1, 2, 0.5", which forms and command lines give."""
+    if not isinstance(value, str):
+        return value
+    return [part.strip() for part in value.strip().strip("[]()").split(",") if part.strip()]
+
+
+def _filter(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-Filters = tuple[Annotated[FilterChoice, BeforeValidator(_by_name)], ...]
-Scores = tuple[Annotated[ScoreChoice, BeforeValidator(_by_name)], ...]
+def _score(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    name, _, weight = value.partition("=")
+    return {"name": name.strip(), "weight": weight.strip() or 1.0}
+
+
+def _written(choice: _Choice) -> str | dict[str, Any]:
+    """As short as it can be written: the name, for a score with its weight, where no options are set."""
+    weight = getattr(choice, "weight", 1.0)
+    if not choice.options:
+        return choice.name if weight == 1.0 else f"{choice.name}={weight:g}"
+    shown = {} if weight == 1.0 else {"weight": weight}
+    return {"name": choice.name, **shown, **choice.options}
+
+
+Filters = Annotated[
+    tuple[Annotated[FilterChoice, BeforeValidator(_filter), PlainSerializer(_written)], ...],
+    BeforeValidator(_listed),
+    Field(max_length=30),
+]
+"""Names, or mappings with a name and options; or a text of names with commas."""
+Scores = Annotated[
+    tuple[Annotated[ScoreChoice, BeforeValidator(_score), PlainSerializer(_written)], ...],
+    BeforeValidator(_listed),
+    Field(max_length=30),
+]
+"""Names, "name=weight", or mappings with name, weight and options; or a text of these with commas."""
+Weights = Annotated[tuple[Weight, ...], BeforeValidator(_listed)]
 
 
 class SkippyParameters(Parameters):
     """Which filters and scores, and how many nodes are scored."""
 
     set: SetName = Field("skippy", description="named scores and weights; urban, iiot and cloud are Skippy's, weighted")
-    weights: tuple[Weight, ...] | None = Field(None, description="weights of the set's scores, in its order")
-    scores: Annotated[Scores, Field(max_length=30)] = Field((), description="scores in place of the set's")
-    filters: Annotated[Filters, Field(max_length=30)] = Field((), description="filters besides the set's")
+    scores: Scores = Field((), description="scores in place of the set's: names, or name=weight")
+    weights: Weights | None = Field(None, description="weights of the set's scores, in its order, such as 1, 2, 0.5")
+    filters: Filters = Field((), description="filters besides the set's: names")
     percentage_of_nodes_to_score: Annotated[Count, Field(le=ALL)] = Field(
         ALL, description="part of the nodes that is scored, in percent; 0 adapts it to their number"
     )
@@ -88,17 +133,19 @@ class SkippyParameters(Parameters):
     max_priority: Annotated[Count, Field(ge=1, le=1000)] = Field(MAX_PRIORITY, description="highest value of a score")
     explain_nodes: ExplainNodes = Field(EXPLAIN_NODES, description="best nodes that a decision lists")
 
-    @model_validator(mode="after")
-    def _weights_fit(self) -> "SkippyParameters":
-        names = SETS[self.set][0]
-        if self.weights is not None and self.scores:
-            raise ValueError("weights has no use beside scores, each of which has its own weight")
-        if self.weights is not None and len(self.weights) != len(names):
+    @field_validator("weights")
+    @classmethod
+    def _weights_fit(cls, weights: tuple[float, ...] | None, info: ValidationInfo) -> tuple[float, ...] | None:
+        if weights is None or "set" not in info.data:
+            return weights
+        if info.data.get("scores"):
+            raise ValueError("has no use beside scores, each of which has its own weight")
+        names = SETS[info.data["set"]][0]
+        if len(weights) != len(names):
             raise ValueError(
-                f"weights holds {len(self.weights)} numbers; the set {self.set} has {len(names)} scores: "
-                f"{', '.join(names)}"
+                f"holds {len(weights)} numbers; the set {info.data['set']} has {len(names)} scores: {', '.join(names)}"
             )
-        return self
+        return weights
 
 
 class SkippyScheduler:

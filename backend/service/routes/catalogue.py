@@ -15,7 +15,7 @@ from backend.simulation.presets import PRESETS
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 """The folder of the specifications that a person can try at once."""
-ORDER = ("seven-jobs", "fifty-jobs", "node-failure")
+ORDER = ("seven-jobs", "fifty-jobs", "node-failure", "edge-images")
 """From small to large; what is not named here follows by name."""
 
 router = APIRouter(prefix="/api/v1", tags=["catalogue"])

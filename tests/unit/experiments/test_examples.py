@@ -21,7 +21,22 @@ def example(name: str) -> Specification:
 
 
 def test_these_are_the_examples() -> None:
-    assert sorted(path.stem for path in EXAMPLES.glob("*.yaml")) == sorted(NAMES)
+    assert sorted(path.stem for path in EXAMPLES.glob("*.yaml")) == sorted([*NAMES, "edge-images"])
+
+
+def test_skippy_waits_less_for_images_and_data_at_the_edge() -> None:
+    specification = example("edge-images")
+    waiting, pulled = {}, {}
+    for arm in ("default", "skippy"):
+        log = Memory()
+        run_arm(specification, arm, specification.seeds[0], log, paced=False)
+        assert specification.speed is not None
+        assert 5 <= log[-1].time / specification.speed <= 20
+        submitted = {event.job.name: event.time for event in log if isinstance(event, ev.JobSubmitted)}
+        waiting[arm] = sum(event.time - submitted[event.pod] for event in log if isinstance(event, ev.PodStarted))
+        pulled[arm] = sum(event.size_bytes for event in log if isinstance(event, ev.ImagePulled))
+    assert waiting["skippy"] < 0.6 * waiting["default"]
+    assert pulled["skippy"] < pulled["default"]
 
 
 @pytest.mark.parametrize("name", NAMES)
