@@ -67,6 +67,7 @@ def run(
     costs: Costs | None = None,
     telemetry: Telemetry = QUIET,
     faults: Sequence[Fault] = (),
+    catalogue: ev.CatalogueDeclared | None = None,
     until: float | None = None,
     seed: int = 1,
 ) -> list[ev.Event]:
@@ -77,6 +78,7 @@ def run(
         telemetry=telemetry,
         costs=costs or Costs.zero(),
         faults=faults,
+        catalogue=catalogue,
         until=until,
     )
     log: list[ev.Event] = []
