@@ -9,7 +9,7 @@ from typing import Any
 from backend.migration.life import MigrationLife
 from backend.migration.policy import MigrationPolicy
 from backend.model import events as ev
-from backend.model.actions import Action, Bind, CreatePod, DeletePod
+from backend.model.actions import Action, Bind, CreatePod, DeletePod, Wake
 from backend.model.objects import Pod
 from backend.model.state import ClusterState
 from backend.scheduling.policy import Scheduler
@@ -17,6 +17,11 @@ from backend.scheduling.queue import PendingQueue
 
 RESTART_LIMIT = 10
 """Evictions in a row, without having run in between, after which a job is given up: the cluster keeps refusing it."""
+
+FIRST_RETRY_S, LONGEST_RETRY_S = 1.0, 60.0
+"""Seconds until a pod whose bind the cluster refused is tried again; doubled each time, as kube-scheduler does."""
+RETRY = "bind "
+"""Beginning of the name of the timer; the pod's name follows."""
 
 Outcome = ev.Event | Action
 
@@ -47,9 +52,14 @@ class Controller:
         """Pod -> the reason of the last refusal that was logged."""
         self._evictions: dict[str, int] = {}
         """Job -> evictions in a row without having run."""
+        self._bind_failures: dict[str, int] = {}
+        """Pod -> binds in a row that the cluster refused."""
         self._reactions: dict[type[ev.Event], Callable[[Any, list[Outcome]], None]] = {
             ev.JobSubmitted: self._job_submitted,
             ev.PodCreated: self._pod_created,
+            ev.PodBound: self._pod_bound,
+            ev.BindFailed: self._bind_failed,
+            ev.TimerFired: self._timer_fired,
             ev.PodStarted: self._pod_started,
             ev.NodeAdded: self._nodes_changed,
             ev.NodeChanged: self._nodes_changed,
@@ -119,6 +129,23 @@ class Controller:
             reason = f"bound to {pod.node}: {self._pinned_by} pins the first pod of {pod.job} there"
             self._put(ev.DecisionMade(event.time, pod.name, pod.node, "pinned", reason, 1, (pod.node,)), out)
 
+    def _pod_bound(self, event: ev.PodBound, out: list[Outcome]) -> None:
+        if self._bind_failures:
+            self._bind_failures.pop(event.pod, None)
+
+    def _bind_failed(self, event: ev.BindFailed, out: list[Outcome]) -> None:
+        if event.pod in self.state.pods:
+            failures = self._bind_failures[event.pod] = self._bind_failures.get(event.pod, 0) + 1
+            delay = min(FIRST_RETRY_S * 2 ** min(failures - 1, 30), LONGEST_RETRY_S)
+            out.append(Wake(event.time + delay, RETRY + event.pod))
+
+    def _timer_fired(self, event: ev.TimerFired, out: list[Outcome]) -> None:
+        if event.timer.startswith(RETRY):
+            record = self.state.pods.get(event.timer.removeprefix(RETRY))
+            if record is not None and record.phase == "pending":
+                self._queue.discard(record.pod.name)
+                self._queue.add(record)
+
     def _pod_started(self, event: ev.PodStarted, out: list[Outcome]) -> None:
         if self._evictions:
             record = self.state.pods.get(event.pod)
@@ -129,6 +156,7 @@ class Controller:
         self._queue.discard(event.pod)
         self._queue.wake()
         self._refusals.pop(event.pod, None)
+        self._bind_failures.pop(event.pod, None)
         if self.state.jobs[job].ended_at is not None:
             return
         if isinstance(event, ev.PodEvicted):

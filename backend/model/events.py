@@ -105,6 +105,14 @@ class PodBound(Event, frozen=True, gc=False, tag="pod_bound"):
     node: str
 
 
+class BindFailed(Event, frozen=True, gc=False, tag="bind_failed"):
+    """The cluster refused to give a pod the node that was decided; the pod waits on, the node is free for others."""
+
+    pod: str
+    node: str
+    reason: str
+
+
 class PodStarted(Event, frozen=True, gc=False, tag="pod_started"):
     """A pod is running: image there, container started, checkpoint loaded; it works from now on."""
 
@@ -320,6 +328,7 @@ AnyEvent = (
     | JobFailed
     | PodCreated
     | PodBound
+    | BindFailed
     | PodStarted
     | PodFinished
     | PodEvicted

@@ -103,6 +103,7 @@ class ClusterState:
             ev.PodCreated: self._pod_created,
             ev.DecisionMade: self._decision_made,
             ev.PodBound: self._pod_bound,
+            ev.BindFailed: self._bind_failed,
             ev.PodStarted: self._pod_started,
             ev.PodFinished: self._pod_finished,
             ev.PodEvicted: self._pod_evicted,
@@ -222,6 +223,12 @@ class ClusterState:
             self._reserve(record, event.node)
         record.phase = "bound"
         record.bound_at = event.time
+
+    def _bind_failed(self, event: ev.BindFailed) -> None:
+        record = self.pods.get(event.pod)
+        if record is not None and record.phase == "reserved" and record.node == event.node:
+            self._release(record)
+            record.phase = "pending"
 
     def _pod_started(self, event: ev.PodStarted) -> None:
         record = self.pods.get(event.pod)

@@ -51,6 +51,17 @@ def test_the_readme_commands_run(tmp_path: Path) -> None:
     assert seen[:2] == ["make demo", "make test"]
 
 
+OWN_TESTS = {"docs/first-steps.md", "docs/reproduction.md"}
+"""The first is run above; the commands of the second take minutes and are run by `make reproduce`."""
+PAGES = sorted(p.relative_to(ROOT).as_posix() for p in ROOT.glob("docs/*.md"))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in OWN_TESTS and list(blocks(page))])
+def test_the_commands_of_a_page_run(page: str, tmp_path: Path) -> None:
+    for language, code in blocks(page):
+        execute(language, code.replace(".venv/bin/", ""), tmp_path)
+
+
 @pytest.mark.parametrize("page", ["README.md", *(p.relative_to(ROOT).as_posix() for p in ROOT.glob("docs/**/*.md"))])
 def test_links_lead_somewhere(page: str) -> None:
     folder = (ROOT / page).parent

@@ -2,7 +2,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from backend.control.controller import RESTART_LIMIT
+from backend.control.controller import RESTART_LIMIT, Controller
 from backend.model import events as ev
 from backend.model.actions import Action, Bind, CreatePod, DeletePod, Wake
 from backend.model.objects import Pod
@@ -344,3 +344,53 @@ def test_a_pod_that_is_moved_gets_no_second_one_from_the_controller() -> None:
 
 def test_any_other_verdict_moves_nothing() -> None:
     assert moving("round-budget").say(ev.TimerFired(2.0, "t")) == [considered("round-budget")]
+
+
+# -- binds that the cluster refuses
+
+
+def refused_bind(times: int = 1) -> tuple[Controller, list[Wake]]:
+    made = controller(node())
+    made.handle(ev.JobSubmitted(1.0, job(cores=3)))
+    made.handle(ev.PodCreated(1.0, Pod("j", "j")))
+    wakes: list[Wake] = []
+    for _ in range(times):
+        (wake,) = made.handle(ev.BindFailed(2.0, "j", "a", "409 Conflict"))
+        assert isinstance(wake, Wake)
+        wakes.append(wake)
+        if len(wakes) < times:
+            made.handle(ev.TimerFired(2.0, wake.timer))
+    return made, wakes
+
+
+def test_a_refused_bind_frees_the_node_for_others() -> None:
+    made, _ = refused_bind()
+    assert (made.state.pods["j"].phase, made.state.pods_on["a"]) == ("pending", {})
+    made.handle(ev.JobSubmitted(2.0, job("k", cores=3)))
+    decision, _ = made.handle(ev.PodCreated(2.0, Pod("k", "k")))
+    assert isinstance(decision, ev.DecisionMade)
+    assert decision.node == "a"
+
+
+def test_a_refused_bind_is_tried_again_later_and_later() -> None:
+    made, wakes = refused_bind(9)
+    assert [wake.time - 2.0 for wake in wakes] == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    decision, bind = made.handle(ev.TimerFired(3.0, wakes[-1].timer))
+    assert isinstance(decision, ev.DecisionMade)
+    assert (decision.node, bind) == ("a", Bind("j", "a"))
+
+
+def test_a_bind_that_succeeds_ends_the_waiting() -> None:
+    made, wakes = refused_bind(3)
+    made.handle(ev.TimerFired(3.0, wakes[-1].timer))
+    made.handle(ev.PodBound(3.0, "j", "a"))
+    (wake,) = made.handle(ev.BindFailed(4.0, "j", "a", "late"))
+    assert isinstance(wake, Wake)
+    assert (wake.time, made.state.pods["j"].phase) == (5.0, "bound"), "what is bound stays bound"
+    assert made.handle(ev.TimerFired(5.0, wake.timer)) == []
+
+
+def test_the_end_of_a_pod_ends_the_trying() -> None:
+    made, (wake,) = refused_bind()
+    made.handle(ev.PodEvicted(2.5, "j", None, "deleted"))
+    assert made.handle(ev.TimerFired(3.0, wake.timer)) == []

@@ -21,6 +21,7 @@ SAMPLES: list[ev.Event] = [
     ev.JobFailed(4.0, "lenet-1", "no node has 1 TiB of memory"),
     ev.PodCreated(3.0, Pod("lenet-1-migrated", "lenet-1", 1, "node-2", 1)),
     ev.PodBound(3.0, "lenet-1", "node-1"),
+    ev.BindFailed(3.0, "lenet-1", "node-1", "409 Conflict: the pod is bound already"),
     ev.PodStarted(3.5, "lenet-1", "node-1", 12.0),
     ev.PodFinished(8.0, "lenet-1", "node-1", True, "", 300.0),
     ev.PodEvicted(8.0, "lenet-1", "node-1", "migration", 20.5, 20.0, 41.0, 1.0),
