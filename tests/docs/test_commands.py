@@ -51,8 +51,9 @@ def test_the_readme_commands_run(tmp_path: Path) -> None:
     assert seen[:2] == ["make demo", "make test"]
 
 
-OWN_TESTS = {"docs/first-steps.md", "docs/reproduction.md"}
-"""The first is run above; the commands of the second take minutes and are run by `make reproduce`."""
+OWN_TESTS = {"docs/first-steps.md", "docs/reproduction.md", "docs/architecture.md"}
+"""The first is run above; the commands of the second take minutes and are run by `make reproduce`; the third shows
+protocols, which the type checker holds against the code."""
 PAGES = sorted(p.relative_to(ROOT).as_posix() for p in ROOT.glob("docs/*.md"))
 
 
