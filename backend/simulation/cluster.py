@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from backend.model import events as ev
@@ -82,6 +82,7 @@ class SimulatedCluster:
         self._faults_left = 0
         self.ended = ""
         """Why there are no more events."""
+        self._catalogue = catalogue
         self._transfers = Transfers(nodes, self._costs, catalogue)
         for node in nodes:
             self._add_node(node)
@@ -155,6 +156,58 @@ class SimulatedCluster:
             _, order, _, what, argument = entry
             if order == CLUSTER or self._alive(order):
                 what(argument)
+
+    def advance(self, time: float) -> Iterator[ev.Event]:
+        """The events up to a time, at which the clock stands then: for a cluster that goes on while others look.
+
+        Unlike `events`, nothing ends here: what is admitted or executed later happens later.
+        """
+        while True:
+            while self._due:
+                yield self._due.popleft()
+            entry = self._list.next(time)
+            if entry is None:
+                self._list.now = max(self._list.now, time)
+                return
+            _, _, _, what, argument = entry
+            what(argument)
+
+    def hold_back(self, events: Iterator[ev.Event]) -> None:
+        """Put events that `advance` gave back in front of what comes next."""
+        self._due.extendleft(reversed(list(events)))
+
+    def next_time(self) -> float:
+        """When the next thing happens, as far as it is known; infinity if nothing is known to happen."""
+        return self._list.now if self._due else self._list.next_time()
+
+    def admit(self, submission: Submission) -> None:
+        """Know a job from now on, without an event: its pods may be created."""
+        self._submissions[submission.job.name] = submission
+        self._unfinished.add(submission.job.name)
+
+    def forget(self, job: str) -> None:
+        """Forget a job that has ended, with its checkpoint."""
+        self._submissions.pop(job, None)
+        self._unfinished.discard(job)
+        self._kept.pop(job, None)
+
+    def join(self, node: Node) -> None:
+        """A node comes, or comes back."""
+        if node.name in self._nodes:
+            raise ValueError(f"node '{node.name}' is there already")
+        self._specs[node.name] = node
+        self._transfers = Transfers(list(self._specs.values()), self._costs, self._catalogue)
+        self._add_node(node)
+
+    def lose(self, node: str) -> None:
+        """A node fails now, with all that runs on it; nothing happens if it is not there."""
+        self._faults_left += 1
+        self._fail(Fault(node, self._list.now))
+
+    @property
+    def running_nodes(self) -> Mapping[str, RunningNode]:
+        """The nodes that are there, by name; to be looked at only."""
+        return self._nodes
 
     def execute(self, action: Action) -> None:
         """See Cluster."""

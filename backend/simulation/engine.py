@@ -1,5 +1,6 @@
 """The event list: a heap of what is to happen, in the order of time, then of class, then of entry."""
 
+import math
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
@@ -32,6 +33,10 @@ class EventList:
         self._seq = seq = self._seq + 1
         now = self.now
         heappush(self._heap, (time if time > now else now, order, seq, what, argument))
+
+    def next_time(self) -> float:
+        """Time of the next entry; infinity if there is none."""
+        return self._heap[0][0] if self._heap else math.inf
 
     def next(self, until: float) -> Entry | None:
         """Take the next entry out and move the clock to it; None if there is none up to that time."""

@@ -1,0 +1,1 @@
+"""The embedded cluster: a simulated cluster in real time behind the Kubernetes API and /metrics."""
