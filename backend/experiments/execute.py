@@ -166,6 +166,16 @@ def _work(specification: Specification, seed: int) -> dict[str, float]:
     }
 
 
+def _cut_off(specification: Specification, watched: _Watched, state: ClusterState) -> str:
+    """What the limit cut off, as a sentence; empty if nothing."""
+    submitted = len(state.jobs)
+    running = submitted - watched.jobs_done
+    waiting = specification.job_count - submitted
+    cut = [f"{running} jobs had not finished"] if running else []
+    cut += [f"{waiting} had not arrived"] if waiting else []
+    return f"the limit of {specification.until:g} s was reached: {' and '.join(cut)}" if cut else ""
+
+
 def run_arm(
     specification: Specification,
     arm: str,
@@ -182,15 +192,16 @@ def run_arm(
 ) -> RunOutcome:
     """Run one arm with one seed and write its log.
 
-    The log begins with RunStarted and ends with RunEnded, or with RunStopped if `should_stop` said so; each job that
-    did not end by itself gets its JobFailed before RunEnded. The log depends on specification, arm, seed, `pinned` and
+    The log begins with RunStarted and ends with RunEnded, or with RunStopped if `should_stop` said so. Where nothing was
+    left to happen, each job that did not end by itself gets its JobFailed before RunEnded; jobs that a stop or the
+    limit `until` cut off are unfinished, and what they have consumed is said by WorkMeasured. The log depends on specification, arm, seed, `pinned` and
     `run_id` only: `speed` holds events back (not with `paced` False) and changes none. `run_id` is what RunStarted
     calls the run, <name>.<arm>.s<seed> if left out; leave it out, and equal runs have equal logs, whatever a store
     calls them.
     `progress` and `should_stop` are called about every REPORT_S seconds of `clock`.
     """
-    cluster: Cluster
-    cluster, controller = build_arm(specification, arm, seed, pinned)
+    simulated, controller = build_arm(specification, arm, seed, pinned)
+    cluster: Cluster = simulated
     work = _work(specification, seed) if progress is not None else {}
     watched = _Watched(log, work)
     reporter = _Reporter(
@@ -202,14 +213,19 @@ def run_arm(
     watched.append(ev.RunStarted(0.0, run_id or name, specification.name, arm, seed))
     observed = reporter.after_event if progress is not None or should_stop is not None else None
     drive(cluster, controller, watched, should_stop=observed)
+    measured = simulated.measure()
+    if measured is not None:
+        watched.append(measured)
+    # Timers that nobody waits for may lie far behind the last event; only a limit makes a run last until then.
+    until = specification.until
     if reporter.stopped:
         watched.append(ev.RunStopped(watched.time, "stopped before its end"))
+    elif until is not None and cluster.now() >= until:
+        watched.append(ev.RunEnded(until, _cut_off(specification, watched, controller.state)))
     else:
         for failed in controller.unfinished():
             watched.append(failed)
-        # Timers that nobody waits for may lie far behind the last event; only a limit makes a run last until then.
-        until = specification.until
-        watched.append(ev.RunEnded(until if until is not None and cluster.now() >= until else watched.time))
+        watched.append(ev.RunEnded(watched.time))
     reporter.finish(watched.time, complete=not reporter.stopped)
     return RunOutcome(
         status="stopped" if reporter.stopped else "finished",

@@ -13,15 +13,16 @@ from backend.model.fields import ObjectName, Parameters, PositiveCount, Positive
 from backend.model.objects import Node, Taint
 from backend.simulation.cluster import Costs, Fault
 
-Moment = Annotated[float, Field(ge=0, le=MAX_SIMULATED_S, allow_inf_nan=False)]
-"""Seconds since the run began."""
-
 
 def not_bool(value: Any) -> Any:
     """Refuse true and false where a number is meant; pydantic would take them for 1 and 0."""
     if isinstance(value, bool):
         raise ValueError("must be a number, not true or false")
     return value
+
+
+Moment = Annotated[float, Field(ge=0, le=MAX_SIMULATED_S, allow_inf_nan=False), BeforeValidator(not_bool)]
+"""Seconds since the run began."""
 
 
 def one_or_many(value: Any) -> Any:

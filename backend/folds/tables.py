@@ -169,6 +169,7 @@ class Fold:
             ev.DecisionMade: self._decision_made,
             ev.ProgressReported: self._progress_reported,
             ev.UsageSampled: self._usage_sampled,
+            ev.WorkMeasured: self._work_measured,
             ev.ImagePulled: self._image_pulled,
             ev.CategoryChanged: self._category_changed,
             ev.MigrationConsidered: self._migration_considered,
@@ -301,6 +302,13 @@ class Fold:
             job.lost_core_s += event.lost_core_s
             if job.down_since is None and segment.started_s is not None:
                 job.down_since = event.time
+
+    def _work_measured(self, event: ev.WorkMeasured) -> None:
+        """Last in its log: no pod that it names ends after it."""
+        for pod, core_s in zip(event.pods, event.core_s, strict=True):
+            segment = self._active.get(pod)
+            if segment is not None:
+                segment.job.core_s += core_s
 
     def _end_pod(self, name: str, time: float, end: str) -> _Segment | None:
         segment = self._active.pop(name, None)

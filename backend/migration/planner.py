@@ -10,7 +10,7 @@ from pydantic import Field
 
 from backend.migration.picture import NodeLoad, Picture
 from backend.model.events import MigrationConsidered, Verdict
-from backend.model.fields import Count, Parameters, PositiveCount, PositiveSeconds, Seconds
+from backend.model.fields import Count, Parameters, Period, PositiveCount, Seconds
 from backend.model.objects import Job
 from backend.model.quantities import format_cpu, format_memory
 from backend.model.state import ClusterState, PodRecord
@@ -19,7 +19,7 @@ from backend.model.state import ClusterState, PodRecord
 class PlannerParameters(Parameters):
     """What every planner lets one set."""
 
-    round: PositiveSeconds = Field(
+    round: Period = Field(
         30.0, description="seconds between two rounds of the planner; the authors' log shows 29.5 to 31.6"
     )
     budget: PositiveCount = Field(

@@ -13,7 +13,7 @@ from backend.migration.purposes import FillIdle, HelpProgressing
 from backend.migration.rhythm import Rhythm
 from backend.model import events as ev
 from backend.model.actions import Action
-from backend.model.fields import Amount, Count, Fraction, PositiveSeconds, Seconds
+from backend.model.fields import Amount, Count, Fraction, Period, Seconds
 from backend.model.state import ClusterState, PodRecord
 
 Outcome = ev.Event | Action
@@ -29,7 +29,7 @@ class SpeConParameters(PlannerParameters):
     """Everything that may be set; alpha and interval are what the authors call the two parameters of the paper."""
 
     alpha: Amount = Field(0.1, description="a score not above it is slow; 0.1 is the authors' value")
-    interval: PositiveSeconds = Field(10.0, description="seconds between two looks of the monitors; the authors' 10")
+    interval: Period = Field(10.0, description="seconds between two looks of the monitors; the authors' 10")
     mode: Mode = Field(
         "relative",
         description="scale of the score: relative to the job's own fastest progress, raw per second, per interval, "

@@ -41,6 +41,9 @@ class RunStarted(Event, frozen=True, gc=False, tag="run_started"):
 class RunEnded(Event, frozen=True, gc=False, tag="run_ended"):
     """Last event of a run that came to its end."""
 
+    reason: str = ""
+    """What ended it before its jobs had ended; empty where they had."""
+
 
 class RunStopped(Event, frozen=True, gc=False, tag="run_stopped"):
     """Last event of a run that was stopped or interrupted before its end."""
@@ -206,6 +209,14 @@ class UsageSampled(Event, frozen=True, gc=False, tag="usage_sampled"):
     memory_bytes: tuple[float, ...]
 
 
+class WorkMeasured(Event, frozen=True, gc=False, tag="work_measured"):
+    """What pods that still run have consumed, at the end of a log; columns, one entry a pod. Said of the others when
+    they ended."""
+
+    pods: tuple[str, ...]
+    core_s: tuple[float, ...]
+
+
 class ImagePulled(Event, frozen=True, gc=False, tag="image_pulled"):
     """A node holds an image from now on."""
 
@@ -335,6 +346,7 @@ AnyEvent = (
     | DecisionMade
     | ProgressReported
     | UsageSampled
+    | WorkMeasured
     | ImagePulled
     | ImageRemoved
     | CatalogueDeclared

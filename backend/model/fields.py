@@ -65,6 +65,20 @@ PositiveMemory = Annotated[Memory, AfterValidator(_positive)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_no_bool)]
 """A time or duration in seconds, from 0 on."""
 PositiveSeconds = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_no_bool)]
+SHORTEST_PERIOD_S = 0.01
+"""A period below a hundredth of a second watches nothing that a job does and fills logs without end."""
+Period = Annotated[float, Field(ge=SHORTEST_PERIOD_S, allow_inf_nan=False), BeforeValidator(_no_bool)]
+"""Seconds between two looks at something."""
+
+
+def _period_or_never(value: float) -> float:
+    if 0 < value < SHORTEST_PERIOD_S:
+        raise ValueError(f"must be 0 (never) or at least {SHORTEST_PERIOD_S:g}")
+    return value
+
+
+PeriodOrNever = Annotated[Seconds, AfterValidator(_period_or_never)]
+"""Seconds between two looks at something; 0 is never."""
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_no_bool)]
 """A number from 0 on that is no duration, such as a threshold or a factor."""
 Count = Annotated[int, Field(ge=0), BeforeValidator(_no_bool)]

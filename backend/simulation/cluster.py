@@ -96,9 +96,10 @@ class SimulatedCluster:
             at(fault.at, self._fail, fault)
             if fault.back_at is not None:
                 at(fault.back_at, self._come_back, fault.node)
-        if self._telemetry.progress:
-            at(self._telemetry.progress, self._report_progress, None, TELEMETRY)
+        self._reporting = self._sampling = False
+        """Whether the next report, the next sample is in the list; both rest while no pod is on a node."""
         if self._telemetry.usage:
+            self._sampling = True
             at(self._telemetry.usage, self._sample_usage, None, TELEMETRY)
 
     @staticmethod
@@ -280,6 +281,8 @@ class SimulatedCluster:
             self._due.append(ev.PodEvicted(now, name, None, refusal, 0.0, self._kept.get(pod.job.name, 0.0)))
             return
         pod.node = node
+        if not (self._reporting and self._sampling):
+            self._look_again()
         node.take(pod)
         self._due.append(ev.PodBound(now, name, node_name))
         image = normalise_image(pod.job.image)
@@ -427,26 +430,55 @@ class SimulatedCluster:
 
     # -- measurements and timers
 
+    def measure(self) -> ev.WorkMeasured | None:
+        """What the pods that run have consumed so far; None if none does."""
+        now = self._list.now
+        running = [pod for pod in self._pods.values() if pod.task is not None]
+        if not running:
+            return None
+        consumed = [(pod.reached(now) - pod.start) * pod.model.core_s_per_iteration for pod in running]
+        return ev.WorkMeasured(now, tuple(pod.name for pod in running), tuple(consumed))
+
+    def _look_again(self) -> None:
+        """Go on measuring after a rest, at the multiples of the periods."""
+        now = self._list.now
+        telemetry = self._telemetry
+        if telemetry.progress and not self._reporting:
+            self._reporting = True
+            self._list.at(_multiple_after(now, telemetry.progress), self._report_progress, None, TELEMETRY)
+        if telemetry.usage and not self._sampling:
+            self._sampling = True
+            self._append_sample()  # so that the rest is seen as one, and the next mean does not reach into it
+            self._list.at(_multiple_after(now, telemetry.usage), self._sample_usage, None, TELEMETRY)
+
+    def _occupied(self) -> bool:
+        return any(pod.node is not None for pod in self._pods.values())
+
     def _report_progress(self, _: None) -> None:
         now = self._list.now
         running = [pod for pod in self._pods.values() if pod.task is not None and not (pod.stopping or pod.uploading)]
         report = self._reporter.report(now, running)
         if report is not None:
             self._due.append(report)
-        self._list.at(now + self._telemetry.progress, self._report_progress, None, TELEMETRY)
+        self._reporting = bool(running) or self._occupied()
+        if self._reporting:
+            self._list.at(_multiple_after(now, self._telemetry.progress), self._report_progress, None, TELEMETRY)
 
     def _sample_usage(self, _: None) -> None:
+        used = self._append_sample()
+        self._sampling = used or self._occupied()
+        if self._sampling:
+            now = self._list.now
+            self._list.at(_multiple_after(now, self._telemetry.usage), self._sample_usage, None, TELEMETRY)
+
+    def _append_sample(self) -> bool:
+        """Sample all nodes; whether any was in use."""
         now = self._list.now
         nodes = list(self._nodes.values())
-        self._due.append(
-            ev.UsageSampled(
-                now,
-                tuple(node.name for node in nodes),
-                tuple(node.mean_millis(now) for node in nodes),
-                tuple(float(node.memory_used) for node in nodes),
-            )
-        )
-        self._list.at(now + self._telemetry.usage, self._sample_usage, None, TELEMETRY)
+        millis = tuple([node.mean_millis(now) for node in nodes])
+        memory = tuple([float(node.memory_used) for node in nodes])
+        self._due.append(ev.UsageSampled(now, tuple([node.name for node in nodes]), millis, memory))
+        return any(millis)
 
     def _fire(self, timer: str) -> None:
         self._timers -= 1
@@ -466,3 +498,11 @@ class SimulatedCluster:
         if not (self._pods or self._unfinished):
             return False
         return (order == TIMER or self._timers > 0) and self._list.now - self._last_action <= QUIET_S
+
+
+def _multiple_after(now: float, period: float) -> float:
+    """The first multiple of a period behind `now`."""
+    count = math.floor(now / period) + 1
+    while count * period <= now:
+        count += 1
+    return count * period

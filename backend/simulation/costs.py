@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from backend.model.fields import Parameters, Seconds
+from backend.model.fields import Parameters, PeriodOrNever, Seconds
 
 _AT_ONCE_S = 1e-9
 """A transfer shorter than this takes no time: what `Costs.zero` means by its bandwidth."""
@@ -50,5 +50,7 @@ def _transfer_s(size_bytes: int, bandwidth: float) -> float:
 class Telemetry(Parameters):
     """How often running jobs report and nodes are sampled."""
 
-    progress: Seconds = Field(10.0, description="seconds between two reports of all running jobs; 0 is never")
-    usage: Seconds = Field(10.0, description="seconds between two samples of all nodes; 0 is never")
+    progress: PeriodOrNever = Field(10.0, description="seconds between two reports of all running jobs; 0 is never")
+    usage: PeriodOrNever = Field(
+        10.0, description="seconds between two samples of all nodes, while any pod is there; 0 is never"
+    )

@@ -10,6 +10,8 @@ import pytest
 
 from backend.experiments.execute import Progress, RunOutcome, run_arm
 from backend.experiments.specification import Specification, parse
+from backend.folds.summary import summarise
+from backend.folds.tables import fold
 from backend.model import events as ev
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -157,16 +159,40 @@ def test_a_pinned_arm_starts_its_jobs_where_the_first_arm_did() -> None:
     assert "the placement of arm first" in decisions[0].reason
 
 
-def test_jobs_that_never_end_are_failed_before_the_end() -> None:
-    specification = specify(until=100)
-    outcome, log = execute(specification)
-    submitted = {event.job.name for event in log.of(ev.JobSubmitted)}
-    ended = [event.job for event in log.of(ev.JobFinished) + log.of(ev.JobFailed)]
-    assert sorted(ended) == sorted(submitted)
-    assert len(submitted) == 5
-    assert log.events[-1] == ev.RunEnded(100.0)
+def test_jobs_that_a_limit_cuts_off_are_unfinished_and_their_work_counts() -> None:
+    outcome, log = execute(specify(until=100))
+    submitted = [event.job.name for event in log.of(ev.JobSubmitted)]
+    finished = [event.job for event in log.of(ev.JobFinished)]
+    assert (len(submitted), log.of(ev.JobFailed), outcome.status) == (5, [], "finished")
+    reason = f"the limit of 100 s was reached: {5 - len(finished)} jobs had not finished and 2 had not arrived"
+    assert log.events[-1] == ev.RunEnded(100.0, reason)
+    measured = log.events[-2]
+    assert isinstance(measured, ev.WorkMeasured)
+    started = [event.pod for event in log.of(ev.PodStarted)]
+    assert sorted(measured.pods) == sorted(set(started) - set(finished))
+    tables = fold(log.events)
+    numbers = summarise(tables)
+    assert (numbers["jobs"], numbers["unfinished"], numbers["failed"]) == (5, 5 - len(finished), 0)
+    used = tables["usage"].to_pydict()
+    sampled = 10.0 * sum(used["cpu_millis"]) / 1000
+    assert numbers["core_s"] == pytest.approx(sampled, rel=0.02)
+
+
+def test_a_limit_that_cuts_nothing_off_is_no_reason() -> None:
+    _, log = execute(specify(until=1e6))
+    assert log.events[-1].time < 1e6
+    assert isinstance(log.events[-1], ev.RunEnded)
+    assert log.events[-1].reason == ""
+
+
+def test_a_job_that_waits_for_ever_is_failed_before_the_end() -> None:
+    """All nodes it could run on fail for good."""
+    jobs = [{"name": "j", "model": "lenet", "at": 5}]
+    faults = [{"node": f"node-{k}", "at": 1} for k in (1, 2, 3)]
+    nodes = {"count": 3, "cpu": 16, "memory": "64Gi"}
+    _, log = execute(specify(workload={"jobs": jobs}, cluster={"nodes": nodes, "faults": faults}))
+    assert [event.job for event in log.of(ev.JobFailed)] == ["j"]
     assert isinstance(log.events[-2], ev.JobFailed)
-    assert outcome.status == "finished"
 
 
 def test_a_job_that_fits_nowhere_fails_and_the_run_goes_on() -> None:
@@ -224,7 +250,8 @@ def test_a_stopped_run_keeps_its_events_and_says_so() -> None:
     whole = execute(specify())[1].events
     assert outcome.status == "stopped"
     assert isinstance(log.events[-1], ev.RunStopped)
-    assert log.events[:-1] == whole[: len(log.events) - 1]
+    events = [event for event in log.events[:-1] if not isinstance(event, ev.WorkMeasured)]
+    assert events == whole[: len(events)]
     assert log.events[-1].time == log.events[-2].time
     assert log.of(ev.JobFailed) == []
     assert len(log.events) < len(whole)

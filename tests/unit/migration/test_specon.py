@@ -446,7 +446,7 @@ def test_moves_without_arrivals_come_to_an_end_and_no_job_moves_twice(
         pytest.param({"alpha": -0.1}, "greater than or equal to 0", id="alpha below 0"),
         pytest.param({"alpha": float("nan")}, "finite", id="alpha nan"),
         pytest.param({"alpha": True}, "not true or false", id="alpha true"),
-        pytest.param({"interval": 0}, "greater than 0", id="interval 0"),
+        pytest.param({"interval": 0}, "greater than or equal to 0.01", id="interval 0"),
         pytest.param({"round": float("inf")}, "finite", id="round infinite"),
         pytest.param({"mode": "absolute"}, "'relative', 'raw'", id="unknown mode"),
         pytest.param({"patience": 1}, "0 .off. or at least 2", id="patience 1"),

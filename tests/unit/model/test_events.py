@@ -40,6 +40,7 @@ SAMPLES: list[ev.Event] = [
     ),
     ev.ProgressReported(10.0, ("lenet-1",), (5.0,), (None,), (4000.0,), (2.5,)),
     ev.UsageSampled(10.0, ("node-1",), (4000.0,), (2.0**30,)),
+    ev.WorkMeasured(9.0, ("lenet-1",), (36.5,)),
     ev.ImagePulled(3.2, "node-1", "a:1", 10**9, 8.0),
     ev.ImageRemoved(4.0, "node-1", "a:1"),
     ev.CatalogueDeclared(

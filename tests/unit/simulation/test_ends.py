@@ -12,10 +12,27 @@ from tests.unit.simulation.toy_cluster import at, model, of, run, submission
 
 
 def test_telemetry_goes_on_while_a_timer_may_still_place_the_pod() -> None:
-    """Bound by a timer at 25 only; 40 core-seconds on 4 cores: reports at 30 and, on the way, samples every 10 s."""
+    """Bound by a timer at 25 only; 40 core-seconds on 4 cores. While nothing runs nothing is measured."""
     log = run([submission(0, "a")], on={}, script=at(25, Bind("a", "node-1")), telemetry=Telemetry())
     assert [event.time for event in of(log, ev.ProgressReported)] == [30.0]
-    assert [event.time for event in of(log, ev.UsageSampled)] == [10.0, 20.0, 30.0]
+    assert [event.time for event in of(log, ev.UsageSampled)] == [10.0, 25.0, 30.0]
+
+
+def test_a_long_time_without_pods_costs_nothing_and_is_seen_as_idle() -> None:
+    """Jobs at 0 and at 1e9 s: 10 s of work each, samples only around them."""
+    log = run([submission(0, "a"), submission(1e9 + 3, "b")], telemetry=Telemetry())
+    samples = [(event.time, event.cpu_millis[0]) for event in of(log, ev.UsageSampled)]
+    assert samples == [(10.0, 4000.0), (20.0, 0.0), (1e9 + 3, 0.0), (1e9 + 10, 4000.0)]
+    assert [event.time for event in of(log, ev.PodFinished)] == [10.0, 1e9 + 13]
+
+
+@pytest.mark.parametrize("period", [0.01, 0.7, 10.0])
+def test_measurements_lie_on_multiples_of_their_period(period: float) -> None:
+    log = run([submission(0.05, "a")], telemetry=Telemetry(progress=0, usage=period))
+    count = len(of(log, ev.UsageSampled))
+    regular = [event.time for event in of(log, ev.UsageSampled) if event.time != 0.05]
+    assert count >= 1
+    assert all(time / period == pytest.approx(round(time / period)) for time in regular)
 
 
 def test_telemetry_alone_does_not_keep_a_run_going() -> None:
