@@ -239,11 +239,15 @@ def usage(source: Source, run: str) -> tuple[dict[str, list[Any]], list[str], fl
 
 
 def reach(source: Source, run: str, *tables: dict[str, list[Any]]) -> float:
-    """How far the data of a run reach, in seconds: its clock while it runs, else the last time in its tables."""
+    """How far the data of a run reach, in seconds: its clock while it runs or where something has no end, else the
+    last time in its tables."""
     found = source.run(run)
     status = "" if isinstance(found, Problem) else found.get("status")
     clock = 0.0
-    if not isinstance(found, Problem) and status in ("running", "stopping", "stopped", "interrupted", "failed"):
+    unended = any(end is None for table in tables for end in table.get("end_s", ()))
+    if not isinstance(found, Problem) and (
+        unended or status in ("running", "stopping", "stopped", "interrupted", "failed")
+    ):
         clock = float((found.get("progress") or {}).get("time_s") or 0.0)
     names = ("ended_s", "end_s", "started_s", "bound_s", "submitted_s")
     times = [time for table in tables for name in names for time in table.get(name, ()) if time is not None]

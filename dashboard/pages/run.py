@@ -188,6 +188,18 @@ def stop_props(run: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _what_goes_on(run: Mapping[str, Any]) -> str:
+    """What a stop of this run means for the others of its experiment."""
+    specification = run.get("specification") or {}
+    arms = [arm.get("name") for arm in specification.get("arms") or []]
+    if specification.get("pin_initial_placement") and arms and run.get("arm") == arms[0]:
+        return (
+            "Runs of the same seed that start from this run's placement cannot start then and are stopped as well; "
+            "the others go on."
+        )
+    return "The other runs of the experiment go on."
+
+
 def _stop_dialog(run: Mapping[str, Any]) -> dmc.Modal:
     jobs = (run.get("progress") or {}).get("jobs") or job_count(run.get("specification") or {})
     return dmc.Modal(
@@ -199,7 +211,7 @@ def _stop_dialog(run: Mapping[str, Any]) -> dmc.Modal:
                     f" on the simulator with its {plural(int(jobs), 'job')}." if jobs else " on the simulator.",
                 ]
             ),
-            html.P("What was recorded so far is kept and marked as stopped. The other runs of the experiment go on."),
+            html.P(f"What was recorded so far is kept and marked as stopped. {_what_goes_on(run)}"),
             html.Div(
                 [
                     dmc.Button("Keep it running", id=STOP_CANCEL, variant="default", n_clicks=0),
