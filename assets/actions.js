@@ -162,6 +162,19 @@
             }
         },
 
+        nameDecision: function (selected) {
+            const rows = [].concat(...selected.map((of) => (of && of.ids ? of.ids.map((id) => ({ id: id })) : of || [])));
+            const address = new URL(window.location.href);
+            if (rows.length) {
+                address.searchParams.set("decision", rows[0].id);
+            } else {
+                address.searchParams.delete("decision");
+            }
+            // The address changes without dcc.Location being told: the page is what it was.
+            window.history.replaceState(window.history.state, "", address);
+            return rows.length ? rows[0].id : "";
+        },
+
         openStop: async function (ask, cancel, confirm, run) {
             const triggered = window.dash_clientside.callback_context.triggered_id;
             if (triggered === "stop-button") {

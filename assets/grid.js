@@ -14,6 +14,19 @@
         return typeof value === "number" && isFinite(value) ? number(value, Number.isInteger(value) ? 0 : 1) : MISSING;
     };
 
+    parts.PodshiftPrecise = function (props) {
+        const value = props.value;
+        if (typeof value !== "number" || !isFinite(value)) {
+            return MISSING;
+        }
+        return number(value, Number.isInteger(value) ? 0 : Math.abs(value) < 1 ? 4 : 2);
+    };
+
+    parts.PodshiftChosen = function (props) {
+        const mark = props.data.chosen ? make("span", { className: "mark" }, "chosen") : null;
+        return make("span", { className: "row-name" }, props.value, mark);
+    };
+
     parts.PodshiftSigned = function (props) {
         const value = props.value;
         if (typeof value !== "number" || !isFinite(value)) {

@@ -76,6 +76,11 @@ class Source:
         """Schedulers and migrations with the JSON schema of their parameters."""
         return self._shared("the policies", "/api/v1/policies", FIXED_S)
 
+    def plugins(self) -> dict[str, str] | Problem:
+        """Name of a filter or score -> what it does."""
+        found = self._shared("the filters and scores", "/api/v1/plugins", FIXED_S)
+        return found if isinstance(found, Problem) else dict(found.get("descriptions") or {})
+
     def models(self) -> list[dict[str, Any]] | Problem:
         """The preset training models."""
         return _items(self._shared("the training models", "/api/v1/models", FIXED_S))

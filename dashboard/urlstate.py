@@ -38,6 +38,8 @@ class RunState:
     nodes: tuple[str, ...] = ()
     jobs: tuple[str, ...] = ()
     kind: str = "placements"
+    decision: str = ""
+    """Id of the decision that is shown in full."""
     notices: tuple[str, ...] = ()
 
 
@@ -68,12 +70,20 @@ def listing(search: str) -> Listing:
 
 
 def run_state(search: str) -> RunState:
-    """Read `?tab=&colour=&nodes=&jobs=&kind=`."""
+    """Read `?tab=&colour=&nodes=&jobs=&kind=&decision=`."""
     given, notices = _first(search), []
     tab = _choice(given, "tab", RUN_TABS, notices)
     colour = _choice(given, "colour", ("category", "job"), notices)
     kind = _choice(given, "kind", ("placements", "migrations"), notices)
-    return RunState(tab, colour, _names(given.get("nodes")), _names(given.get("jobs")), kind, tuple(notices))
+    return RunState(
+        tab,
+        colour,
+        _names(given.get("nodes")),
+        _names(given.get("jobs")),
+        kind,
+        given.get("decision", "")[:40],
+        tuple(notices),
+    )
 
 
 def compare_state(search: str) -> CompareState:

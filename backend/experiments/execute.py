@@ -192,12 +192,12 @@ def run_arm(
 ) -> RunOutcome:
     """Run one arm with one seed and write its log.
 
-    The log begins with RunStarted and ends with RunEnded, or with RunStopped if `should_stop` said so. Where nothing was
-    left to happen, each job that did not end by itself gets its JobFailed before RunEnded; jobs that a stop or the
-    limit `until` cut off are unfinished, and what they have consumed is said by WorkMeasured. The log depends on specification, arm, seed, `pinned` and
-    `run_id` only: `speed` holds events back (not with `paced` False) and changes none. `run_id` is what RunStarted
-    calls the run, <name>.<arm>.s<seed> if left out; leave it out, and equal runs have equal logs, whatever a store
-    calls them.
+    The log begins with RunStarted and ends with RunEnded, or with RunStopped if `should_stop` said so. Where nothing
+    was left to happen, each job that did not end by itself gets its JobFailed before RunEnded; jobs that a stop or the
+    limit `until` cut off are unfinished, and what they have consumed is said by WorkMeasured. The log depends on
+    specification, arm, seed, `pinned` and `run_id` only: `speed` holds events back (not with `paced` False) and changes
+    none. `run_id` is what RunStarted calls the run, <name>.<arm>.s<seed> if left out; leave it out, and equal runs have
+    equal logs, whatever a store calls them.
     `progress` and `should_stop` are called about every REPORT_S seconds of `clock`.
     """
     simulated, controller = build_arm(specification, arm, seed, pinned)

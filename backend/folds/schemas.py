@@ -87,7 +87,7 @@ SCHEMAS: dict[str, pa.Schema] = {
         feasible=WHOLE,
         permanent=FLAG,
         refused_counts=TEXT,  # JSON: filter -> nodes
-        detail=TEXT,  # JSON: nodes, totals, scores, refused
+        detail=TEXT,  # JSON: nodes, totals, scores, refused, needed_images
     ),
     "categories": _schema(
         seq=WHOLE,

@@ -326,6 +326,7 @@ class Fold:
             "totals": event.totals,
             "scores": event.scores,
             "refused": event.refused,
+            "needed_images": event.needed_images,
         }
         self._plain["decisions"].add(
             (

@@ -149,20 +149,41 @@ def _content(app: Dash, source: Source, links: Links) -> None:
     @app.callback(
         Output(pages.DETAIL, "children"),
         Input({"part": "rows", "of": ALL}, "selectedRows"),
+        State(ids.URL, "search"),
+        State(pages.NAME, "data"),
         prevent_initial_call=True,
     )
-    def explain(selected: list[Any]) -> Any:
-        rows = [row for of_grid in selected for row in of_grid or []]
-        return tables.detail(rows[0]) if rows else None
+    def explain(selected: list[Any], search: str, name: str) -> Any:
+        # A grid that was made with a selection says so first as {"ids": [...]}, and then with its rows.
+        rows = [row for of_grid in selected if isinstance(of_grid, list) for row in of_grid]
+        if not rows:
+            return no_update if any(selected) else None
+        found = _tables(source, name, "decisions", "considerations")
+        if isinstance(found, Problem):
+            return problem(found)
+        return tables.detail(urlstate.run_state(search or "").kind, *found, rows[0], plugins(source))
+
+    # The address says which decision is shown, so that it can be sent to somebody; the page is not drawn again for it.
+    app.clientside_callback(
+        ClientsideFunction("podshift", "nameDecision"),
+        Output(pages.DETAIL, "data-decision"),
+        Input({"part": "rows", "of": ALL}, "selectedRows"),
+        prevent_initial_call=True,
+    )
+
+
+def plugins(source: Source) -> dict[str, str]:
+    """What filters and scores do, by name; empty while the backend does not say."""
+    found = source.plugins()
+    return {} if isinstance(found, Problem) else found
 
 
 def _rows(source: Source, name: str, kind: str) -> list[dict[str, Any]] | Problem:
     """Rows of the table on screen."""
-    found = _tables(source, name, {"jobs": "jobs", "placements": "decisions"}.get(kind, "considerations"))
+    found = _tables(source, name, *(("jobs",) if kind == "jobs" else ("decisions", "considerations")))
     if isinstance(found, Problem):
         return found
-    make = {"jobs": tables.job_rows, "placements": tables.placements}.get(kind, tables.considered)
-    return make(found[0])
+    return tables.job_rows(*found) if kind == "jobs" else tables.listed(kind, *found)
 
 
 def tab(source: Source, name: str, search: str) -> Any:
@@ -190,7 +211,7 @@ def tab(source: Source, name: str, search: str) -> Any:
     failed = first_problem(made, considered)
     if failed or isinstance(made, Problem) or isinstance(considered, Problem):
         return problem(failed or made)
-    return tables.decisions_tab(search, state, made, considered, migration_name(found))
+    return tables.decisions_tab(search, state, made, considered, migration_name(found), plugins(source))
 
 
 def migration_name(run: dict[str, Any]) -> str:

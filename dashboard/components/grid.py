@@ -14,14 +14,19 @@ def grid(
     page_size: int = 20,
     options: Mapping[str, Any] | None = None,
     height: int | None = None,
+    selected: Sequence[Mapping[str, Any]] | None = None,
 ) -> dag.AgGrid:
-    """A table of `rows`, each with a key "id". Pages of `page_size`; all on one page if there are fewer."""
+    """A table of `rows`, each with a key "id". Pages of `page_size`; all on one page if there are fewer.
+
+    `selected` are rows that are chosen from the start.
+    """
     paged = len(rows) > page_size
     return dag.AgGrid(
         id=identity,
         columnDefs=list(columns),
         rowData=list(rows),
         getRowId="params.data.id",
+        **({"selectedRows": {"ids": [str(row["id"]) for row in selected]}} if selected else {}),
         defaultColDef={
             "sortable": True,
             "resizable": True,

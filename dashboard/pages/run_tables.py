@@ -1,6 +1,5 @@
 """The tabs of a run that are tables: jobs, decisions, configuration."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from dashboard.components.states import empty
 from dashboard.figures.timeaxis import clock
 from dashboard.figures.view import Columns, rows_of
 from dashboard.formats import MISSING, number, plural
+from dashboard.pages import decision
 from dashboard.pages.run import COUNT, DETAIL, grid_id, toggle
 from dashboard.urlstate import RunState
 
@@ -67,9 +67,17 @@ def jobs_tab(jobs: Columns) -> list[Any]:
 
 
 def decisions_tab(
-    search: str, state: RunState, decisions: Columns, considerations: Columns, migration: str
+    search: str,
+    state: RunState,
+    decisions: Columns,
+    considerations: Columns,
+    migration: str,
+    plugins: Mapping[str, str],
 ) -> list[Any]:
-    """Placements, or what was considered for migration; the detail of the chosen row below."""
+    """Placements, or what was considered for migration; the detail of the chosen row below.
+
+    `plugins` is name of a filter or score -> what it does.
+    """
     kinds = toggle(
         search,
         "kind",
@@ -77,16 +85,18 @@ def decisions_tab(
         (("placements", "Placements"), ("migrations", "Migrations considered")),
         "Kind of decisions",
     )
-    rows = placements(decisions) if state.kind == "placements" else considered(considerations)
+    rows = listed(state.kind, decisions, considerations)
     if not rows:
         return [_section("Decisions", _none(state.kind, migration), kinds)]
     if state.kind == "placements":
         columns = [
-            {"field": "time", "headerName": "Time", "minWidth": 80, "maxWidth": 95, "comparator": None},
-            grid.text_column("pod", "Pod", minWidth=150),
-            grid.text_column("node", "Node", minWidth=130),
-            grid.number_column("feasible", "Nodes that fit", minWidth=90, maxWidth=110),
-            grid.long_text_column("reason", "Why", flex=4, minWidth=360),
+            {"field": "time", "headerName": "Time", "minWidth": 80, "maxWidth": 95},
+            grid.text_column("pod", "Pod", minWidth=120),
+            grid.text_column("node", "Node", minWidth=105),
+            grid.text_column("policy", "Scheduler", minWidth=125, maxWidth=140),
+            grid.number_column("feasible", "Nodes that fit", minWidth=85, maxWidth=105),
+            grid.number_column("refused", "Refused", minWidth=85, maxWidth=105),
+            grid.long_text_column("reason", "Why", flex=4, minWidth=300),
         ]
     else:
         columns = [
@@ -97,19 +107,20 @@ def decisions_tab(
             grid.number_column("gain", "Gain", minWidth=70, maxWidth=90),
             grid.long_text_column("reason", "Why", flex=4, minWidth=320),
         ]
-    for column in columns:
-        column.pop("comparator", None)
+    chosen = next((row for row in rows if row["id"] == state.decision), None)
+    shown = detail(state.kind, decisions, considerations, chosen, plugins) if chosen else None
     table = grid.grid(
         grid_id(state.kind),
         columns,
         rows,
         page_size=15,
         options={"rowSelection": {"mode": "singleRow", "checkboxes": False, "enableClickSelection": True}},
+        selected=[chosen] if chosen else None,
     )
     hint = "Choose a row to see what every node scored and who refused."
     return [
         _section(html.Span(plural(len(rows), "decision"), id=COUNT), table, kinds, hint),
-        html.Div(id=DETAIL, **{"aria-live": "polite"}),
+        html.Div(shown, id=DETAIL, **{"aria-live": "polite"}),
     ]
 
 
@@ -132,6 +143,7 @@ def placements(decisions: Columns) -> list[dict[str, Any]]:
     for place, row in enumerate(rows):
         row |= {"id": f"d{row['seq'] if row['seq'] is not None else place}", "time": clock(row["time_s"] or 0.0)}
         row["node"] = row["node"] or "none"
+        row["refused"] = sum(decision.as_mapping(row["refused_counts"]).values())
     return rows
 
 
@@ -164,51 +176,33 @@ def _none(kind: str, migration: str) -> html.Div:
     return empty("Nothing was considered", "This record does not hold migration decisions.")
 
 
-def detail(row: Mapping[str, Any]) -> html.Section:
-    """One decision in full: sentence, nodes by scores, refusals."""
-    if "verdict" in row:
-        return _considered_detail(row)
-    given = _json(row.get("detail"))
-    nodes, totals = list(given.get("nodes") or []), list(given.get("totals") or [])
-    plugins = given.get("scores") or []
-    headings = ["Node", *[f"{score.get('plugin')} ×{number(score.get('weight'))}" for score in plugins], "Total"]
-    table = [
-        [
-            node,
-            *[_at(score.get("normalised"), place) for score in plugins],
-            _at(totals, place),
-        ]
-        for place, node in enumerate(nodes)
-    ]
-    refused = _json(row.get("refused_counts"))
-    named = given.get("refused") or {}
-    refusals = [
-        html.Li(
-            [
-                html.Strong(f"{name}: "),
-                f"{plural(int(count), 'node')} refused",
-                f" ({', '.join(named[name])})" if named.get(name) else "",
-            ]
-        )
-        for name, count in refused.items()
-    ]
-    return html.Section(
-        [
-            html.H2(f"{row.get('pod')} at {row.get('time')}"),
-            html.P(row.get("reason") or "", className="sentence"),
-            _scores(headings, table, str(row.get("node")))
-            if table
-            else html.P("No node was scored.", className="quiet"),
-            html.Ul(refusals, className="refusals")
-            if refusals
-            else html.P("No filter refused a node.", className="quiet"),
-        ],
-        className="panel padded",
-    )
+IN_FULL_ONLY = ("refused_counts", "detail", "candidates")
+"""Columns that the list does without: of thousands of decisions they would be megabytes for the browser."""
+
+
+def listed(kind: str, decisions: Columns, considerations: Columns) -> list[dict[str, Any]]:
+    """Rows of the list of decisions, without what only the detail of one shows."""
+    rows = placements(decisions) if kind == "placements" else considered(considerations)
+    return [{name: value for name, value in row.items() if name not in IN_FULL_ONLY} for row in rows]
+
+
+def detail(
+    kind: str,
+    decisions: Columns,
+    considerations: Columns,
+    chosen: Mapping[str, Any],
+    plugins: Mapping[str, str],
+) -> html.Section | None:
+    """One decision of the list in full; `plugins` is name of a filter or score -> what it does."""
+    rows = placements(decisions) if kind == "placements" else considered(considerations)
+    row = next((row for row in rows if row["id"] == chosen.get("id")), None)
+    if row is None:
+        return None
+    return decision.placement(row, plugins) if kind == "placements" else _considered_detail(row)
 
 
 def _considered_detail(row: Mapping[str, Any]) -> html.Section:
-    candidates = _json(row.get("candidates"))
+    candidates = decision.as_mapping(row.get("candidates"))
     terms = list(dict.fromkeys(term for values in candidates.values() for term in values))
     table = [[node, *[number(values.get(term), 3) for term in terms]] for node, values in candidates.items()]
     facts = [
@@ -333,17 +327,3 @@ def _section(title: Any, body: Any, controls: Any = None, hint: str = "") -> htm
         ],
         className="panel",
     )
-
-
-def _json(value: Any) -> dict[str, Any]:
-    if isinstance(value, Mapping):
-        return dict(value)
-    try:
-        read = json.loads(value) if value else {}
-    except ValueError:
-        return {}
-    return read if isinstance(read, dict) else {}
-
-
-def _at(values: Any, place: int) -> str:
-    return number(values[place], 2) if isinstance(values, list) and place < len(values) else MISSING

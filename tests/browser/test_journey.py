@@ -30,9 +30,9 @@ def test_two_clicks_lead_from_the_start_page_to_a_comparison(open_page: Callable
     expect(page.locator(".reading")).to_contain_text("negative = B is faster")
 
 
-def test_three_examples_are_ready(open_page: Callable[..., Page]) -> None:
+def test_the_examples_are_ready(open_page: Callable[..., Page]) -> None:
     page = open_page("/")
-    expect(page.locator("article")).to_have_count(3)
+    expect(page.locator("article")).to_have_count(4)
     for card in page.locator("article").all():
         expect(card).to_contain_text(re.compile(r"\d+ jobs"))
         expect(card.get_by_role("button", name=re.compile("^Run "))).to_be_enabled()

@@ -67,7 +67,7 @@ def inverse_scale(raw: Floats, feasible: Bools | None, highest: float) -> Floats
     least, most = _extremes(raw, feasible)
     if most == least:
         return np.zeros(len(raw))
-    return np.trunc((raw - most) / (least - most) * highest)
+    return np.trunc((raw - most) / (least - most) * highest) + 0.0  # 0 for the worst node, and not minus 0
 
 
 def keep_share(raw: Floats, feasible: Bools | None, highest: float) -> Floats:

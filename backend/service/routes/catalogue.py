@@ -11,6 +11,7 @@ from backend.experiments.documents import read_document
 from backend.experiments.specification import parse
 from backend.migration import registry as migrations
 from backend.scheduling import registry as schedulers
+from backend.scheduling.plugins import describe
 from backend.simulation.presets import PRESETS
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
@@ -64,6 +65,18 @@ class Models(BaseModel):
 def examples() -> Examples:
     """The ready examples, small ones first."""
     return Examples(items=[Example(**example) for example in read_examples(EXAMPLES)])
+
+
+class PluginDescriptions(BaseModel):
+    """What filters and scores do."""
+
+    descriptions: dict[str, str] = Field(description="name in a decision -> a sentence")
+
+
+@router.get("/plugins")
+def plugins() -> PluginDescriptions:
+    """The filters and scores of all schedulers, those of other packages included."""
+    return PluginDescriptions(descriptions=describe())
 
 
 @router.get("/policies")

@@ -1,12 +1,13 @@
 """Layouts as data: what a page holds for a state, without a browser."""
 
 import json
+from typing import Any
 
 import pytest
 
 from dashboard.callbacks.run import migration_name, reach
 from dashboard.components import badges
-from dashboard.pages import compare, experiments, missing, run, run_tables
+from dashboard.pages import compare, decision, experiments, missing, run, run_tables
 from dashboard.source import Problem
 from dashboard.urlstate import CompareState, Links, Listing, RunState
 from tests.unit.dashboard import sample
@@ -98,11 +99,74 @@ def test_refusals_are_decisions_too() -> None:
 
 
 def test_a_placement_explains_itself_with_scores_and_refusals() -> None:
-    first, second = (text(run_tables.detail(row)) for row in run_tables.placements(sample.DECISIONS))
+    words = {"fit": "Nodes with enough left."}
+    first, second = (text(decision.placement(row, words)) for row in run_tables.placements(sample.DECISIONS))
     assert "n1 has the highest score" in first
-    assert "chosen" in first
-    assert "least-allocated" in first
-    assert "1 node refused" in second
+    assert "least-allocated \\u00d7 1" in first
+    assert "No filter refused a node." in first
+    assert "Nodes with enough left." in second
+
+
+GIVEN = {
+    "nodes": ["n2", "n1", "n3"],
+    "totals": [30.0, 30.0, 12.5],
+    "scores": [
+        {"plugin": "A", "weight": 2.5, "normalised": [10, 10, 5], "raw": [7, 7, 3.5]},
+        {"plugin": "B", "weight": 1, "normalised": [5, 5, 0]},
+    ],
+    "refused": {"Fit": ["n4", "n5"]},
+}
+
+
+def test_nodes_by_scores() -> None:
+    rows = decision.score_rows(GIVEN, "n1")
+    assert [(row["node"], row["rank"], row["total"], row["chosen"]) for row in rows] == [
+        ("n2", 1, 30.0, False),
+        ("n1", 1, 30.0, True),
+        ("n3", 3, 12.5, False),
+    ]
+    assert [(row["raw0"], row["value0"], row["part0"], row["raw1"], row["part1"]) for row in rows] == [
+        (7, 10, 25.0, 5, 5),
+        (7, 10, 25.0, 5, 5),
+        (3.5, 5, 12.5, 0, 0),
+    ]
+    groups = decision.score_columns(GIVEN["scores"])[3:]
+    assert [(group["headerName"], [part["headerName"] for part in group["children"]]) for group in groups] == [
+        ("A × 2.5", ["Raw", "Score", "× weight"]),
+        ("B × 1", ["Score"]),
+    ]
+
+
+def test_refused_nodes_and_those_that_the_log_does_not_list() -> None:
+    rows = decision.refused_rows(GIVEN, {"Fit": 1002, "Own": 3}, {"Fit": "Nodes with enough left."})
+    assert [(row["node"], row["filter"], row["what"]) for row in rows] == [
+        ("n4", "Fit", "Nodes with enough left."),
+        ("n5", "Fit", "Nodes with enough left."),
+        ("1,000 more nodes, not listed", "Fit", "Nodes with enough left."),
+        ("3 more nodes, not listed", "Own", ""),
+    ]
+    assert len({row["id"] for row in rows}) == 4
+
+
+@pytest.mark.parametrize("damaged", [None, "", "{", "[1]", '{"nodes": ["a"], "totals": "x", "scores": [{}]}', 7])
+def test_a_damaged_detail_is_shown_as_far_as_it_goes(damaged: Any) -> None:
+    row = {"pod": "p", "time": "0:01", "node": "a", "reason": "because", "detail": damaged, "refused_counts": damaged}
+    if damaged and "nodes" in str(damaged):
+        row["refused_counts"] = "{}"
+    assert "because" in text(decision.placement(row, {}))
+
+
+def test_the_list_of_decisions_does_without_what_only_one_in_full_shows() -> None:
+    (first, _) = run_tables.listed("placements", sample.DECISIONS, sample.CONSIDERATIONS)
+    assert "detail" not in first
+    assert (first["id"], first["refused"]) == ("d3", 0)
+
+
+def test_the_decision_of_the_address_is_shown() -> None:
+    state = RunState(tab="decisions", decision="d9")
+    shown = text(run_tables.decisions_tab("", state, sample.DECISIONS, sample.CONSIDERATIONS, "specon", {}))
+    assert "c at 0:35" in shown
+    assert '"ids": ["d9"]' in shown
 
 
 @pytest.mark.parametrize(
@@ -112,7 +176,7 @@ def test_a_placement_explains_itself_with_scores_and_refusals() -> None:
 def test_without_considerations_the_page_says_why(migration: str, words: str) -> None:
     state = RunState(tab="decisions", kind="migrations")
     nothing = sample.empty(sample.CONSIDERATIONS)
-    assert words in text(run_tables.decisions_tab("", state, sample.DECISIONS, nothing, migration))
+    assert words in text(run_tables.decisions_tab("", state, sample.DECISIONS, nothing, migration, {}))
 
 
 def test_the_migration_policy_is_read_from_the_arm() -> None:
@@ -208,7 +272,9 @@ def test_data_reach_as_far_as_the_clock_while_running_and_as_the_tables_afterwar
             return {"status": self.status, "progress": {"time_s": 500.0}}
 
     assert reach(Answers("running"), "r", sample.SEGMENTS) == 500.0
-    assert reach(Answers("finished"), "r", sample.SEGMENTS, sample.JOBS) == 120.0
+    assert reach(Answers("finished"), "r", sample.SEGMENTS, sample.JOBS) == 500.0, "a segment has no end"
+    ended = {**sample.SEGMENTS, "end_s": [end or 120.0 for end in sample.SEGMENTS["end_s"]]}
+    assert reach(Answers("finished"), "r", ended, sample.JOBS) == 120.0
 
 
 def test_a_card_says_what_it_is_and_the_run_what_to_look_at(backend: FakeBackend) -> None:

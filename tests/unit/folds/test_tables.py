@@ -295,6 +295,8 @@ def test_a_decision_keeps_its_scores_and_the_job_of_its_pod() -> None:
         scores,
         {"taint": ("n3",)},
         {"taint": 4},
+        False,
+        ("img:1",),
     )
     (row,) = tables_of(submitted(0), created(0, "a-migrated"), made)["decisions"]
     assert json.loads(row.pop("detail")) == {
@@ -302,6 +304,7 @@ def test_a_decision_keeps_its_scores_and_the_job_of_its_pod() -> None:
         "totals": [2.0, 1.0],
         "scores": [{"plugin": "fit", "weight": 2.0, "normalised": [1.0, 0.5], "raw": [30.0, 15.0]}],
         "refused": {"taint": ["n3"]},
+        "needed_images": ["img:1"],
     }
     assert list(row.values()) == [
         2, 1.0, "a-migrated", "a", "n1", "default", "n1 is emptiest", 2, False, '{"taint":4}',
