@@ -3,8 +3,10 @@
 Bars up to BAR_LIMIT, above that the lanes as a heatmap (figures/density.py). Budgets: ux.md sections 3 and 8.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dashboard.figures import density
@@ -23,6 +25,12 @@ LABEL_ROW = 14.0
 """Pixels a row needs for a name to fit into it."""
 PLOT_WIDTH = 1000
 """Typical width of the plot in pixels, to tell whether a name fits its bar."""
+DENSE_ROW = 3.5
+"""Least pixels of a lane of the dense form, which needs no row for each pod."""
+TICK_PX = 13.0
+"""Pixels that the name of a lane needs; of lanes closer than that only some are named."""
+RUN_GAP_PX = 28
+"""Space between two runs."""
 GAP = 0.45
 """Space between lanes, in rows."""
 
@@ -59,17 +67,19 @@ def _view(
     span = window or (0.0, max(swim.end for _, swim in runs) * 1.01 or 1.0)
     drawn = [[bar for bar in swim.bars if bar.end >= span[0] and bar.start <= span[1]] for _, swim in runs]
     dense = sum(map(len, drawn)) > BAR_LIMIT
+    if dense:
+        runs = [(label, _one_row_each(swim)) for label, swim in runs]
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
     shapes: list[dict[str, Any]] = []
     named: set[str] = set()
     heights = [_rows(swim) for _, swim in runs]
-    domains = _domains(heights)
-    per_row = min(24.0, max(7.0, 560 / sum(heights)))
+    per_row = min(24.0, max(DENSE_ROW if dense else 7.0, 560 / sum(heights)))
+    domains = _domains(heights, per_row)
     for index, ((label, swim), bars) in enumerate(zip(runs, drawn, strict=True)):
         suffix = "" if index == 0 else str(index + 1)
         offsets = _offsets(swim)
-        axes["yaxis" + suffix] = _lane_axis(swim, offsets, domains[index], label)
+        axes["yaxis" + suffix] = _lane_axis(swim, offsets, domains[index], label, per_row)
         if not bars:  # nothing there yet, or out of sight: the lanes stay, which takes a trace
             data.append({"type": "scatter", "x": [0], "y": [None], "yaxis": "y" + suffix, "showlegend": False})
         if dense:
@@ -85,7 +95,7 @@ def _view(
     legend = legend_space([NAMES.get(name, name) for name in named])
     layout = base(
         colours,
-        height=round(max(120 * len(runs), sum(heights) * per_row) + legend + 52 + 28 * (len(runs) - 1)),
+        height=round(max(120 * len(runs), sum(heights) * per_row) + legend + 52 + RUN_GAP_PX * (len(runs) - 1)),
         revision=f"{revision}:{colour}:{'dense' if dense else 'bars'}",
         barmode="overlay",
         xaxis=axis(span[1], start=span[0], showgrid=True, anchor="y" if len(runs) == 1 else f"y{len(runs)}"),
@@ -125,23 +135,33 @@ def _offsets(swim: Swimlane) -> dict[str, float]:
     return offsets
 
 
-def _domains(heights: Sequence[float]) -> list[list[float]]:
+def _one_row_each(swim: Swimlane) -> Swimlane:
+    """The same with one row for each lane, as the dense form draws it."""
+    arrows = [replace(arrow, source_row=0, target_row=0) for arrow in swim.arrows]
+    return replace(swim, rows=dict.fromkeys(swim.lanes, 1), arrows=arrows)
+
+
+def _domains(heights: Sequence[float], per_row: float) -> list[list[float]]:
     """Shares of the height, first run on top."""
     if len(heights) == 1:
         return [[0.0, 1.0]]
-    gap = 0.06
+    gap = RUN_GAP_PX / (sum(heights) * per_row + RUN_GAP_PX)
     top = (1 - gap) * heights[0] / sum(heights)
     return [[1 - top, 1.0], [0.0, 1 - top - gap]]
 
 
-def _lane_axis(swim: Swimlane, offsets: dict[str, float], domain: list[float], label: str) -> dict[str, Any]:
+def _lane_axis(
+    swim: Swimlane, offsets: dict[str, float], domain: list[float], label: str, per_row: float
+) -> dict[str, Any]:
     labels = short_names(swim.lanes)
+    every = math.ceil(TICK_PX * len(swim.lanes) / max(1.0, _rows(swim) * per_row))
+    named = swim.lanes[::every]
     return {
         "domain": domain,
         "range": [_rows(swim), -GAP],
         "tickmode": "array",
-        "tickvals": [offsets[lane] + swim.rows[lane] / 2 for lane in swim.lanes],
-        "ticktext": [text(labels[lane]) for lane in swim.lanes],
+        "tickvals": [offsets[lane] + swim.rows[lane] / 2 for lane in named],
+        "ticktext": [text(labels[lane]) for lane in named],
         "showgrid": False,
         "zeroline": False,
         "fixedrange": True,

@@ -303,7 +303,7 @@ def tiles(run: Mapping[str, Any]) -> html.Dl | None:
     share, lost = summary.get("cpu_share_mean"), summary.get("lost_core_s")
     downtime = seconds(summary.get("downtime_s"))
     entries = [
-        ("Jobs finished", f"{number(finished, 0)} of {number(jobs, 0)}", ""),
+        ("Jobs finished", number(finished, 0), f"of {number(jobs, 0)} that arrived"),
         ("Makespan", seconds(summary.get("makespan_s")), "first submission to last finish"),
         ("Mean completion", seconds(summary.get("mean_completion_s")), "submission to finish, over finished jobs"),
         ("95 % done within", seconds(summary.get("p95_completion_s")), "95th percentile of completion times"),
