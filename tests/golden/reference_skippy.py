@@ -321,7 +321,8 @@ class ImageLocality(AsItIs):
         for image in pod.images:
             if image in node.images:
                 size = cluster.image_sizes(image).get(node.architecture or "", 0)
-                weighted_bytes += int(size * cluster.nodes_with_image(image) / len(cluster.nodes))
+                spread = cluster.nodes_with_image(image) / len(cluster.nodes)  # first, as in the original: it rounds
+                weighted_bytes += int(size * spread)
         return image_locality(weighted_bytes, maximum)
 
 
@@ -460,6 +461,10 @@ class CanRun:
         return node.name != REGISTRY and self.measurements.known(pod, node)
 
 
+ROUNDING = 1e-9
+"""Shares are sums of measured decimals; what exceeds 1 by less than this is rounding."""
+
+
 @dataclass
 class HasEnoughRam:
     """The ram shares of the running pods and of this one fit together."""
@@ -467,14 +472,18 @@ class HasEnoughRam:
     measurements: Measurements
 
     def passes(self, cluster: Cluster, pod: Pod, node: Node) -> bool:
-        return sum(usage.ram for one in (*node.pods, pod) for usage in self.measurements.usage(one, node)) <= 1
+        return sum(self._share(one, node) for one in (*node.pods, pod)) <= 1 + ROUNDING
+
+    def _share(self, pod: Pod, node: Node) -> float:
+        return sum(usage.ram for usage in self.measurements.usage(pod, node))
 
 
 class HasAccelerator:
     """The node has the accelerator that the pod asks for, if it asks for one."""
 
     def passes(self, cluster: Cluster, pod: Pod, node: Node) -> bool:
-        return ACCELERATOR not in pod.labels or pod.labels[ACCELERATOR] == node.labels.get(ACCELERATOR)
+        wanted = pod.labels.get(ACCELERATOR)
+        return not wanted or wanted == node.labels.get(ACCELERATOR)
 
 
 @dataclass
@@ -488,13 +497,22 @@ class FreeAccelerator:
 
 
 class EnoughGpuMemory:
-    """If the pod asks for a GPU, what it and the running GPU pods reserve of its memory fits (a missing label is 0)."""
+    """If the pod asks for a GPU, what it and the running GPU pods reserve of its memory fits.
+
+    A label that is missing or that holds no number from 0 on is 0.
+    """
 
     def passes(self, cluster: Cluster, pod: Pod, node: Node) -> bool:
         if not uses(pod, "GPU"):
             return True
-        reserved = sum(int(one.labels.get(VRAM, 0)) for one in (*node.pods, pod) if uses(one, "GPU"))
-        return reserved <= int(node.labels.get(VRAM, 0))
+        reserved = sum(gpu_memory(one.labels) for one in (*node.pods, pod) if uses(one, "GPU"))
+        return reserved <= gpu_memory(node.labels)
+
+
+def gpu_memory(labels: Mapping[str, str]) -> float:
+    """What the label tells."""
+    text = labels.get(VRAM, "")
+    return float(text) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) else 0
 
 
 def uses(pod: Pod, accelerator: str) -> bool:
@@ -506,33 +524,36 @@ class CapabilityMatching(Scaled):
     """Nodes whose labels have the values that the requirements of the pod give large shares."""
 
     def raw(self, cluster: Cluster, pod: Pod, node: Node, maximum: int) -> float:
-        return sum(shares.get(node.labels.get(label, ""), 0) for label, shares in requirements(pod).items())
+        wanted = requirements(pod)
+        return sum(shares.get(node.labels[label], 0) for label, shares in wanted.items() if label in node.labels)
 
 
 def requirements(pod: Pod) -> dict[str, dict[str, float]]:
-    """Attribute → value → share: JSON, or the text of a Python dict as in the published documents."""
+    """Attribute → value → share: JSON, or the text of a Python dict as in the published documents, or else nothing."""
     text = pod.labels.get(REQUIREMENTS, "{}")
-    found: dict[str, Any]
+    found: Any
     try:
         found = json.loads(text)
     except json.JSONDecodeError:
-        found = ast.literal_eval(text)
-    return found
+        try:
+            found = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            return {}
+    return found if isinstance(found, dict) else {}
 
 
 @dataclass
-class ExecutionTime:
-    """Nodes that execute the pod fastest. A node whose time is unknown is −∞, gets 0 and does not stretch the scale."""
+class ExecutionTime(Scaled):
+    """Nodes that execute the pod fastest. A node whose time is unknown is as bad as the worst that is known."""
 
     measurements: Measurements
 
     def raw(self, cluster: Cluster, pod: Pod, node: Node, maximum: int) -> float:
         found = self.measurements.execution_seconds(pod, node)
-        return float("-inf") if found is None else -found
-
-    def normalise(self, raw: Sequence[float], maximum: int) -> list[float]:
-        known = iter(scale([x for x in raw if x != float("-inf")], maximum))
-        return [0 if x == float("-inf") else next(known) for x in raw]
+        if found is not None:
+            return -found
+        times = [self.measurements.execution_seconds(pod, one) for one in cluster.nodes]
+        return -max((x for x in times if x is not None), default=0)
 
 
 DISK_SPEED = {"NVME": 2500e6, "SSD": 500e6, "HDD": 250e6, "FLASH": 150e6, "SD": 50e6}
@@ -556,8 +577,10 @@ class Contention(Scaled):
     def _load(self, pods: Iterable[Pod], node: Node) -> float:
         disk = DISK_SPEED.get(node.labels.get(DISK, ""), 1)
         network = 1000e6 if node.labels.get(LOCATION) == "CLOUD" else 125e6
-        usages = [usage for pod in pods for usage in self.measurements.usage(pod, node)]
-        return sum(usage.blkio / disk + usage.net / network + usage.cpu + usage.gpu for usage in usages)
+        return sum(
+            sum(one.blkio / disk + one.net / network + one.cpu + one.gpu for one in self.measurements.usage(pod, node))
+            for pod in pods
+        )
 
 
 # --- The scheduler ----------------------------------------------------------------------------------------------------

@@ -6,12 +6,13 @@ from typing import ClassVar
 import numpy as np
 from pydantic import BaseModel, Field
 
+from backend.model.bandwidth import REGISTRY
 from backend.model.fields import Parameters
-from backend.model.labels import ACCELERATOR, VRAM, device_type
+from backend.model.labels import ACCELERATOR, VRAM
 from backend.model.node_table import Bools, NodeTable
 from backend.model.objects import Job, Node
 from backend.scheduling.scores import Floats
-from backend.scheduling.skippy.devices import RowSums, execution_s, use_of
+from backend.scheduling.skippy.devices import RowSums, measured, ram
 from backend.scheduling.skippy.plugin import NoOptions
 
 ROUNDING = 1e-9
@@ -19,7 +20,7 @@ ROUNDING = 1e-9
 
 
 class CanRun:
-    """Devices on which the pod's image was measured: those without a measurement cannot run it."""
+    """Devices on which all of the pod's images were measured: those without a measurement cannot run it."""
 
     name = "CanRun"
     static = True
@@ -31,28 +32,17 @@ class CanRun:
 
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """See Filter."""
-        known: dict[str, bool] = {}
-        fits = np.zeros(len(table), np.bool_)
-        for row, node in enumerate(table.nodes):
-            fits[row] = node.name != "registry" and self._known(job, node, known)
-        return fits
-
-    @staticmethod
-    def _known(job: Job, node: Node, known: dict[str, bool]) -> bool:
-        kind = device_type(node.name, node.labels)
-        found = known.get(kind)
-        if found is None:
-            found = known[kind] = execution_s(job, node) is not None and use_of(job, node) is not None
-        return found
+        fits = (node.name != REGISTRY and measured(job, node) for node in table.nodes)
+        return np.fromiter(fits, np.bool_, len(table))
 
     def explain(self, job: Job, table: NodeTable, refused: Bools) -> str:
         """See Filter."""
-        return f"of a kind on which {job.image or 'a pod without an image'} was never measured"
+        return f"of a kind on which {' or '.join(job.images()) or 'a pod without an image'} was never measured"
 
     @staticmethod
-    def key(job: Job) -> str:
+    def key(job: Job) -> tuple[str, ...]:
         """What it looks at."""
-        return job.image
+        return job.images()
 
 
 class HasEnoughRam:
@@ -63,26 +53,21 @@ class HasEnoughRam:
     Options: ClassVar[type[BaseModel]] = NoOptions
 
     def __init__(self, options: BaseModel | None = None) -> None:
-        self._taken = RowSums(_ram)
+        self._taken = RowSums(ram)
 
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """See Filter."""
-        own = np.array([_ram(job, node) for node in table.nodes])
+        own = np.array([ram(job, node) for node in table.nodes], np.float64)
         fits: Bools = self._taken.of(table) + own <= 1.0 + ROUNDING
         return fits
 
     def at(self, job: Job, table: NodeTable, row: int) -> bool:
         """See RowFilter."""
-        return self._taken.at(table, row) + _ram(job, table.nodes[row]) <= 1.0 + ROUNDING
+        return self._taken.at(table, row) + ram(job, table.nodes[row]) <= 1.0 + ROUNDING
 
     def explain(self, job: Job, table: NodeTable, refused: Bools) -> str:
         """See Filter."""
         return "without enough memory for the share that was measured"
-
-
-def _ram(job: Job, node: Node) -> float:
-    use = use_of(job, node)
-    return 0.0 if use is None else use.ram
 
 
 class NodeHasAccelerator:
@@ -166,7 +151,7 @@ class NodeHasFreeGpu(_FreeAccelerator):
         """See Filter."""
         if not self._by_memory or job.labels.get(ACCELERATOR) != self.accelerator:
             return super().mask(job, table)
-        there: Floats = np.array([_number(node.labels.get(VRAM)) for node in table.nodes])
+        there: Floats = np.array([_number(node.labels.get(VRAM)) for node in table.nodes], np.float64)
         fits: Bools = self._reserved.of(table) + _number(job.labels.get(VRAM)) <= there
         return fits
 
@@ -187,9 +172,9 @@ def _vram_reserved(job: Job, node: Node) -> float:
 
 
 def _number(text: str | None) -> float:
-    """The number that a label holds; 0 where it holds none."""
+    """The number that a label holds; 0 where it holds none or a negative one."""
     try:
         value = float(text or 0)
     except ValueError:
         return 0.0
-    return value if math.isfinite(value) else 0.0
+    return value if 0 <= value < math.inf else 0.0

@@ -14,7 +14,7 @@ from backend.model.labels import REQUIREMENTS
 from backend.model.node_table import NodeTable
 from backend.model.objects import Job
 from backend.scheduling.scores import Floats
-from backend.scheduling.skippy.devices import RowSums, contention, execution_s, use_of
+from backend.scheduling.skippy.devices import RowSums, contention, execution_s
 from backend.scheduling.skippy.plugin import MAX_PRIORITY, ScaledScore
 
 
@@ -22,27 +22,31 @@ from backend.scheduling.skippy.plugin import MAX_PRIORITY, ScaledScore
 def read_requirements(text: str) -> dict[str, dict[str, float]]:
     """Label key -> value -> share, from JSON or from the text of a Python dictionary, as the originals write it.
 
-    Empty for a text that is neither: a label that nobody can read asks for nothing.
+    Empty for a text that is neither: a label that nobody can read asks for nothing. What is no text or no number in it,
+    or a number beyond all measure, is left out.
     """
-    found: Any
-    try:
-        found = json.loads(text)
-    except ValueError:
+    found: Any = None
+    for read in (json.loads, ast.literal_eval):
         try:
-            found = ast.literal_eval(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return {}
+            found = read(text)
+            break
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
     if not isinstance(found, dict):
         return {}
     return {
-        str(key): {
-            str(value): float(share)
-            for value, share in shares.items()
-            if isinstance(share, int | float) and math.isfinite(share)
-        }
+        key: {value: float(share) for value, share in shares.items() if isinstance(value, str) and _is_share(share)}
         for key, shares in found.items()
-        if isinstance(shares, dict)
+        if isinstance(key, str) and isinstance(shares, dict)
     }
+
+
+MOST_SHARE = 1e9
+"""A share is a part of 1; what exceeds this is a mistake, and sums of such could exceed what a float holds."""
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and abs(value) <= MOST_SHARE
 
 
 class CapabilityMatching(ScaledScore):
@@ -66,13 +70,14 @@ class ExecutionTime(ScaledScore):
     name = "ExecutionTime"
 
     def raw(self, job: Job, table: NodeTable) -> Floats:
-        """Minus the mean seconds; a device without a measurement gets the worst value there is.
+        """Minus the mean seconds; a device without a measurement gets the worst value of the nodes that are there.
 
         (In the original it gets the best.)
         """
         seconds = np.array([_nan(execution_s(job, node)) for node in table.nodes], np.float64)
         known = ~np.isnan(seconds)
-        worst = float(seconds[known].max()) if known.any() else 0.0
+        there = known & table.present
+        worst = float(seconds[there].max()) if there.any() else 0.0
         return -np.where(known, seconds, worst)
 
 
@@ -99,16 +104,13 @@ class Contention(ScaledScore):
         super().__init__(options, max_priority)
         assert isinstance(self.options, ContentionOptions)
         self._sign = 1.0 if self.options.own_use == "for" else -1.0
-        self._running = RowSums(lambda job, node: 0.0 if (use := use_of(job, node)) is None else contention(use, node))
+        self._running = RowSums(contention)
 
     def raw(self, job: Job, table: NodeTable) -> Floats:
         """Own use (negative, unless own_use is "for") less the use of the pods there."""
-        own = [0.0 if (use := use_of(job, node)) is None else contention(use, node) for node in table.nodes]
+        own = [contention(job, node) for node in table.nodes]
         return self._sign * np.array(own, np.float64) - self._running.of(table)
 
     def at(self, job: Job, table: NodeTable, row: int) -> float:
         """See RowScore."""
-        node = table.nodes[row]
-        use = use_of(job, node)
-        own = 0.0 if use is None else contention(use, node)
-        return self._sign * own - self._running.at(table, row)
+        return self._sign * contention(job, table.nodes[row]) - self._running.at(table, row)

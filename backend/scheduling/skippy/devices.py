@@ -59,20 +59,53 @@ def bare(image: str) -> str:
 
 
 def execution_s(job: Job, node: Node) -> float | None:
-    """Mean execution time of the pod's first image on the node's device; None where nobody measured it."""
-    return execution_times().get((device_type(node.name, node.labels), bare(job.image)))
+    """Mean execution time of the pod's images on the node's device, added up; None where one was never measured."""
+    return _execution_s(device_type(node.name, node.labels), job.image, job.more_images)
 
 
-def use_of(job: Job, node: Node) -> Use | None:
-    """What the pod's first image takes on the node's device; None where nobody measured it."""
-    return uses().get((device_type(node.name, node.labels), bare(job.image)))
+def measured(job: Job, node: Node) -> bool:
+    """Whether the pod has images, and times and use of all of them were measured on the node's device."""
+    kind = device_type(node.name, node.labels)
+    used = _uses_of(kind, job.image, job.more_images)
+    return execution_s(job, node) is not None and len(used) == len(job.images())
 
 
-def contention(use: Use, node: Node) -> float:
-    """Parts of the node's disk, network, CPU and GPU that a function takes, added up."""
-    disk = DISK_BYTES_A_S.get(node.labels.get(DISK, ""), OTHER_DISK_BYTES_A_S)
-    network = NETWORK_BYTES_A_S.get(node.labels.get(LOCATION, ""), OTHER_NETWORK_BYTES_A_S)
-    return use.blkio / disk + use.net / network + use.cpu + use.gpu
+def ram(job: Job, node: Node) -> float:
+    """Part of the node's memory that a pod takes; an image that was never measured on its device takes nothing."""
+    used = _uses_of(device_type(node.name, node.labels), job.image, job.more_images)
+    return sum([use.ram for use in used])
+
+
+def contention(job: Job, node: Node) -> float:
+    """Parts of the node's disk, network, CPU and GPU that a pod takes, added up; see `ram` for unmeasured images."""
+    labels = node.labels
+    disk, location = labels.get(DISK, ""), labels.get(LOCATION, "")
+    return _contention(device_type(node.name, labels), disk, location, job.image, job.more_images)
+
+
+def _images(image: str, more: tuple[str, ...]) -> tuple[str, ...]:
+    return Job("", "", image=image, more_images=more).images()
+
+
+@lru_cache(maxsize=65_536)
+def _execution_s(kind: str, image: str, more: tuple[str, ...]) -> float | None:
+    found = [execution_times().get((kind, bare(one))) for one in _images(image, more)]
+    known = [seconds for seconds in found if seconds is not None]
+    return sum(known) if found and len(known) == len(found) else None
+
+
+@lru_cache(maxsize=65_536)
+def _uses_of(kind: str, image: str, more: tuple[str, ...]) -> tuple[Use, ...]:
+    found = [uses().get((kind, bare(one))) for one in _images(image, more)]
+    return tuple([use for use in found if use is not None])
+
+
+@lru_cache(maxsize=65_536)
+def _contention(kind: str, disk: str, location: str, image: str, more: tuple[str, ...]) -> float:
+    disk_rate = DISK_BYTES_A_S.get(disk, OTHER_DISK_BYTES_A_S)
+    network_rate = NETWORK_BYTES_A_S.get(location, OTHER_NETWORK_BYTES_A_S)
+    used = _uses_of(kind, image, more)
+    return sum([use.blkio / disk_rate + use.net / network_rate + use.cpu + use.gpu for use in used])
 
 
 class RowSums:

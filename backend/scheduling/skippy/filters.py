@@ -26,8 +26,8 @@ class PodFitsResources:
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """See Filter."""
         cpu, memory = scoring_requests(job)
-        fits = table.scoring_cpu_millis + cpu <= table.cpu_millis
-        fits &= table.scoring_memory_bytes + memory <= table.memory_bytes
+        fits = table.cpu_millis - table.scoring_cpu_millis >= cpu  # a sum with an absurd request would overflow
+        fits &= table.memory_bytes - table.scoring_memory_bytes >= memory
         fits &= table.pods < table.max_pods
         return fits
 

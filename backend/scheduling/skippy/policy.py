@@ -24,7 +24,7 @@ from backend.model.objects import Job
 from backend.model.state import ClusterState, PodRecord
 from backend.scheduling import plugins
 from backend.scheduling.filters import Filter, NodeReady, NodeSelector, NodeUnschedulable, TaintToleration
-from backend.scheduling.framework import Profile
+from backend.scheduling.framework import Feasibility, Profile
 from backend.scheduling.policy import learns_nothing
 from backend.scheduling.profiles import EXPLAIN_NODES, ExplainNodes, Weight
 from backend.scheduling.scores import Score
@@ -50,7 +50,7 @@ class FilterChoice(_Choice):
 
     @model_validator(mode="after")
     def _exists(self) -> "FilterChoice":
-        _check(lambda: plugins.make_filter(self.name, self.options))
+        _check(lambda: Feasibility([plugins.make_filter(self.name, self.options)]))
         return self
 
 

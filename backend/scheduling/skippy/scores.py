@@ -8,13 +8,17 @@ from backend.model.bandwidth import REGISTRY
 from backend.model.labels import CAPABILITY, LOCALITY, RECEIVES_PATH, SENDS, SENDS_PATH
 from backend.model.node_table import Bools, NodeTable, scoring_requests
 from backend.model.objects import Job
-from backend.model.quantities import QuantityError, memory_bytes
+from backend.model.quantities import MAX_BASE_UNITS, QuantityError, memory_bytes
 from backend.model.storage import StoredObject, split_path
 from backend.scheduling.scores import Floats
 from backend.scheduling.skippy.plugin import ScaledScore, SkippyScore, inverse_scale, keep_share
 
 IMAGE_MIN_BYTES = 23 * 2**20
 IMAGE_MAX_BYTES = 1000 * 2**20
+ANY_ARCHITECTURE = "any"
+"""What a specification says for an image that has the same size everywhere."""
+MOST_SECONDS = 1e15
+"""A transfer that takes longer takes this long: with an infinite one nothing could be compared."""
 
 
 class Equal(SkippyScore):
@@ -58,18 +62,30 @@ class BalancedResource(SkippyScore):
         return float(int((1 - abs(cpu_part - memory_part)) * self.max_priority))
 
 
-def image_sizes(image: str, job: Job, table: NodeTable) -> Floats:
+def image_sizes(image: str, job: Job, table: NodeTable, *, estimate: bool = True) -> Floats:
     """Bytes of an image on each node's architecture; shape (nodes,).
 
-    An architecture that the image does not name counts as the first that it does name. An image that nobody declared
-    has the size that the job itself gives for its images, or 0.
+    An architecture that the image does not name counts as the first that it does name, or 0 bytes without `estimate`
+    (unless it has a size for any). An image that nobody declared has the size that the job itself gives for its images,
+    or 0.
     """
     sizes = table.facts.images.sizes(image)
     if not sizes:
-        return np.full(len(table), float(job.image_bytes))
-    first = next(iter(sizes.values()))
-    by_code = np.array([float(sizes.get(name, first)) for name in table.architectures])
+        return np.full(len(table), _bytes(job.image_bytes))
+    other = next(iter(sizes.values())) if estimate else sizes.get(ANY_ARCHITECTURE, 0)
+    by_code = np.array([_bytes(sizes.get(name, other)) for name in table.architectures])
     return by_code.take(table.architecture_codes)
+
+
+def _bytes(size: int) -> float:
+    """A size as a float; one beyond what a quantity may be counts as the most or the least that it may be."""
+    return float(min(max(size, 0), MAX_BASE_UNITS))
+
+
+def _seconds(size: Floats | float, link: Floats) -> Floats:
+    """Whole seconds of transfers."""
+    with np.errstate(over="ignore"):
+        return np.minimum(np.trunc(size / link), MOST_SECONDS)
 
 
 class ImageLocality(SkippyScore):
@@ -78,13 +94,16 @@ class ImageLocality(SkippyScore):
     name = "ImageLocality"
 
     def raw(self, job: Job, table: NodeTable) -> Floats:
-        """int(highest x (size - 23 MiB) / 977 MiB), size within 23 and 1,000 MiB."""
+        """int(highest x (size - 23 MiB) / 977 MiB), size within 23 and 1,000 MiB.
+
+        An image counts nothing on an architecture that it does not name.
+        """
         total = np.zeros(len(table))
         nodes = max(1, table.present_count)
         for image in job.images():
             held = table.expected(image)
             share = int(np.count_nonzero(held & table.present)) / nodes
-            total += np.where(held, np.trunc(image_sizes(image, job, table) * share), 0.0)
+            total += np.where(held, np.trunc(image_sizes(image, job, table, estimate=False) * share), 0.0)
         clamped = np.clip(total, IMAGE_MIN_BYTES, IMAGE_MAX_BYTES)
         return np.trunc(self.max_priority * (clamped - IMAGE_MIN_BYTES) / (IMAGE_MAX_BYTES - IMAGE_MIN_BYTES))
 
@@ -104,7 +123,7 @@ class LatencyAwareImageLocality(SkippyScore):
         missing = np.zeros(len(table))
         for image in job.images():
             missing += np.where(table.expected(image), 0.0, image_sizes(image, job, table))
-        return np.trunc(missing / table.outbound(REGISTRY))
+        return _seconds(missing, table.outbound(REGISTRY))
 
     def normalise(self, raw: Floats, feasible: Bools | None) -> Floats:
         """See Score."""
@@ -149,13 +168,13 @@ class DataLocality(SkippyScore):
     @staticmethod
     def _transfer(table: NodeTable, bucket: str, size: int, *, outbound: bool) -> Floats:
         holders = table.facts.storage.bucket_nodes(bucket)
-        if not holders or not size:
+        if not holders or size <= 0:
             return np.zeros(len(table))
         link = table.outbound if outbound else table.inbound
         fastest = link(holders[0])
         for holder in holders[1:]:
             fastest = np.maximum(fastest, link(holder))
-        seconds: Floats = np.trunc(size / fastest)
+        seconds = _seconds(_bytes(size), fastest)
         for holder in holders:
             row = table.row_of.get(holder)
             if row is not None:
@@ -173,9 +192,13 @@ def _stat(path: str, table: NodeTable) -> tuple[str, StoredObject | None]:
 
 
 def labelled_size(job: Job, key: str) -> int:
-    """Bytes that a data label of a pod names; 0 where it names none or no size."""
+    """Bytes that a data label of a pod names; 0 where it names none or no size.
+
+    It may be a Kubernetes quantity or, as Skippy writes sizes, have K for 1,000.
+    """
+    text = job.labels.get(key, "0")
     try:
-        return max(0, memory_bytes(job.labels.get(key, "0")))
+        return max(0, memory_bytes(f"{text[:-1]}k" if text.endswith("K") else text))
     except QuantityError:
         return 0
 
