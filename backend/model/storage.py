@@ -31,7 +31,10 @@ class StorageIndex:
         self._nodes.setdefault(bucket, {})[node] = None
 
     def put(self, item: StoredObject) -> None:
-        """Store an object on all nodes of its bucket. Raises KeyError where no node holds the bucket."""
+        """Store an object on all nodes of its bucket. Raises KeyError where no node holds the bucket, ValueError for a
+        negative size."""
+        if item.size_bytes < 0:
+            raise ValueError(f"'{item.bucket}/{item.name}' is {item.size_bytes} bytes long")
         if not self._nodes.get(item.bucket):
             raise KeyError(f"no node holds the bucket '{item.bucket}' that '{item.name}' is to be put into")
         self._objects[item.bucket, item.name] = item

@@ -134,9 +134,9 @@ class ResourcesFit:
         """See Filter."""
         fits = table.pods < table.max_pods
         if job.cpu_request_millis:
-            fits &= table.requested_cpu_millis + job.cpu_request_millis <= table.cpu_millis
+            fits &= table.cpu_millis - table.requested_cpu_millis >= job.cpu_request_millis  # a sum might overflow
         if job.memory_bytes:
-            fits &= table.requested_memory_bytes + job.memory_bytes <= table.memory_bytes
+            fits &= table.memory_bytes - table.requested_memory_bytes >= job.memory_bytes
         return fits
 
     def at(self, job: Job, table: NodeTable, row: int) -> bool:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
-from backend.model.events import DecisionMade, PluginScores
-from backend.model.node_table import Bools, Ints, NodeTable
+from backend.model.events import DecisionMade
+from backend.model.node_table import Bools, NodeTable
 from backend.model.objects import Job
 from backend.model.state import ClusterState, PodRecord
 from backend.scheduling.filters import (
@@ -22,7 +22,6 @@ from backend.scheduling.filters import (
     TaintToleration,
 )
 from backend.scheduling.kept import KeptShapes, Weighted
-from backend.scheduling.scores import Floats
 from backend.scheduling.selection import Selection
 
 DEFAULT_FILTERS: tuple[Filter, ...] = (
@@ -177,29 +176,6 @@ def refuse(
     return DecisionMade(state.time, pod.pod.name, None, policy, reason, 0, (), (), (), refused, counts, bool(never))
 
 
-def best_rows(totals: Floats, chosen: int, equals: Ints, shown: int) -> Ints:
-    """The chosen row, then the other best ones, best first and equals in node order; `shown` in all.
-
-    `equals` are the rows of the highest total. The rows are the same on every machine: what `partition` puts where
-    among equals is not, so only its value is used.
-    """
-    if len(equals) >= shown:
-        rows = equals[:shown].tolist()
-    elif shown < len(totals):
-        parted = totals.copy()
-        parted.partition(len(parted) - shown)
-        least = parted.item(len(parted) - shown)
-        rows = (totals > least).nonzero()[0].tolist()
-        rows += (totals == least).nonzero()[0][: shown - len(rows)].tolist()
-    else:
-        rows = list(range(shown))
-    if len(equals) < shown:
-        rows.sort(key=totals.tolist().__getitem__ if shown == len(totals) else totals.item, reverse=True)
-    if rows[0] != chosen:
-        rows = [chosen, *[row for row in rows if row != chosen]][:shown]
-    return np.array(rows)
-
-
 class Profile:
     """Filters, weighted scores, and a way to choose."""
 
@@ -229,35 +205,10 @@ class Profile:
         kept = self._kept.of(job, table, static.all, static.key)
         if kept.count == 0:
             return refuse(self._policy, pod, state, self.feasibility, self._explain_nodes)
-        chosen = self._selection.choose(kept)
         limit = listed(self._explain_nodes, table)
-        places = best_rows(chosen.totals, chosen.place, chosen.equals, min(chosen.scored, limit))
-        part = chosen.part
-        if part is None:
-            rows = places
-            scores = [
-                PluginScores(
-                    one.score.name,
-                    one.weight,
-                    tuple(one.values.take(places).tolist()),
-                    tuple(one.raw.take(places).tolist()) if one.normalises else (),
-                )
-                for one in kept.scores
-            ]
-        else:
-            rows = part.rows.take(places)
-            scores = [
-                PluginScores(
-                    one.score.name,
-                    one.weight,
-                    tuple(values.take(places).tolist()),
-                    tuple(raw.take(places).tolist()) if one.normalises else (),
-                )
-                for one, values, raw in zip(kept.scores, part.values, part.raws, strict=True)
-            ]
+        rows, totals, scores, among = self._selection.choose(kept, limit)
         names = table.names
-        nodes = tuple([names[row] for row in rows.tolist()])
-        totals = tuple(chosen.totals.take(places).tolist())
+        nodes = tuple([names[row] for row in rows])
         refused: dict[str, tuple[str, ...]] = {}
         counts: dict[str, int] = {}
         if kept.count < table.present_count:
@@ -270,13 +221,13 @@ class Profile:
             pod.pod.name,
             nodes[0],
             self._policy,
-            f"bound to {nodes[0]}: total score {totals[0]:.1f}, {chosen.among}",
+            f"bound to {nodes[0]}: total score {totals[0]:.1f}, {among}",
             kept.count,
             nodes,
             totals,
-            tuple(scores),
+            scores,
             refused,
             counts,
             False,
-            self._needed_images(job, table, rows.item(0)),
+            self._needed_images(job, table, rows[0]),
         )

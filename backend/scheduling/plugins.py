@@ -54,6 +54,8 @@ def describe() -> dict[str, str]:
                 continue
     described: dict[str, str] = {}
     for one in known:
+        if not isinstance(getattr(one, "name", None), str):
+            continue  # nothing that a decision could name
         text = inspect.getdoc(one) or ""
         described.setdefault(one.name, " ".join(text.split("\n\n")[0].split()))
     return described

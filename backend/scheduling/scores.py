@@ -64,6 +64,34 @@ class RowScore(Score, Protocol):
         ...
 
 
+class Ranged:
+    """A score that is normalised by the least and the most of the raw values over the feasible nodes.
+
+    While these two stay, a change of one raw value changes one value, and only that is computed again.
+    """
+
+    normalises = True
+
+    def extremes(self, raw: Floats, feasible: Bools | None) -> tuple[float, float]:
+        """Least and most over the feasible nodes (all if None); 0 and 0 if there are none."""
+        values = raw if feasible is None else raw.compress(feasible)
+        if not len(values):
+            return 0.0, 0.0
+        return values.item(values.argmin()), values.item(values.argmax())  # quicker than min() and max()
+
+    def scaled(self, raw: Floats, least: float, most: float) -> Floats:
+        """Values for raw ones; a new array."""
+        raise NotImplementedError
+
+    def scaled_at(self, raw: float, least: float, most: float) -> float:
+        """What `scaled` says of one value, bit for bit."""
+        raise NotImplementedError
+
+    def normalise(self, raw: Floats, feasible: Bools | None) -> Floats:
+        """See Score."""
+        return self.scaled(raw, *self.extremes(raw, feasible))
+
+
 class _Plain:
     """Raw values that are values already and change with the nodes only."""
 
@@ -147,11 +175,10 @@ class ImageLocality(_Plain):
         return table.images_version
 
 
-class Spreading:
+class Spreading(Ranged):
     """Fewer pods of the same workload are better: PodTopologySpread's default over host names."""
 
     name = "PodTopologySpread"
-    normalises = True
 
     def raw(self, job: Job, table: NodeTable) -> Floats:
         """See Score."""
@@ -161,27 +188,27 @@ class Spreading:
         """See RowScore."""
         return table.workload_counts(job.workload).item(row)
 
-    def normalise(self, raw: Floats, feasible: Bools | None) -> Floats:
-        """100 x (max + min - count) / max over the feasible nodes; 100 for all where none has such a pod."""
-        counts = raw if feasible is None else raw.compress(feasible)
-        most = counts.item(counts.argmax())  # quicker than max()
-        least = counts.item(counts.argmin())
+    def scaled(self, raw: Floats, least: float, most: float) -> Floats:
+        """100 x (most + least - count) / most over the feasible nodes; 100 for all where none has such a pod."""
         if most == 0:
             return np.full(len(raw), MAX_SCORE)
         scaled: Floats = most + least - raw
         scaled *= MAX_SCORE / most
         return scaled
 
+    def scaled_at(self, raw: float, least: float, most: float) -> float:
+        """See Ranged."""
+        return MAX_SCORE if most == 0 else (most + least - raw) * (MAX_SCORE / most)
+
     def revision(self, job: Job, table: NodeTable) -> Hashable:
         """See Score."""
         return None
 
 
-class PreferredTaints:
+class PreferredTaints(Ranged):
     """Fewer PreferNoSchedule taints that the pod does not tolerate are better (TaintToleration's score)."""
 
     name = "TaintToleration"
-    normalises = True
 
     def raw(self, job: Job, table: NodeTable) -> Floats | None:
         """See Score."""
@@ -190,10 +217,13 @@ class PreferredTaints:
         counts = [_disliked(job, node) for node in table.nodes]
         return np.array(counts, np.float64) if any(counts) else None
 
-    def normalise(self, raw: Floats, feasible: Bools | None) -> Floats:
-        """100 x (1 - count / max); 100 for all where no node has such a taint."""
-        most = float((raw if feasible is None else raw.compress(feasible)).max())
+    def scaled(self, raw: Floats, least: float, most: float) -> Floats:
+        """100 x (1 - count / most); 100 for all where no node has such a taint."""
         return np.full(len(raw), MAX_SCORE) if most == 0 else MAX_SCORE * (1.0 - raw / most)
+
+    def scaled_at(self, raw: float, least: float, most: float) -> float:
+        """See Ranged."""
+        return MAX_SCORE if most == 0 else MAX_SCORE * (1.0 - raw / most)
 
     def revision(self, job: Job, table: NodeTable) -> Hashable:
         """See Score."""

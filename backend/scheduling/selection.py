@@ -5,30 +5,18 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from backend.model.events import PluginScores
 from backend.model.node_table import Ints
 from backend.scheduling.kept import KeptShape
 from backend.scheduling.scores import Floats
 
 
-class Part(NamedTuple):
-    """Some feasible rows and their scores alone, one entry a row."""
-
-    rows: Ints
-    raws: list[Floats]
-    values: list[Floats]
-
-
 class Chosen(NamedTuple):
-    """The scores of a decision and the place in them that is taken. Arrays have one entry a place."""
+    """A choice, with what a decision lists of the scored nodes: the chosen one, then the other best ones."""
 
-    place: int
-    equals: Ints
-    """Places with the highest total."""
-    totals: Floats
-    part: Part | None
-    """What the places are and their scores, where not all feasible nodes were scored; else places are rows."""
-    scored: int
-    """Feasible nodes among the places."""
+    rows: list[int]
+    totals: tuple[float, ...]
+    scores: tuple[PluginScores, ...]
     among: str
     """The rest of the sentence that explains the choice."""
 
@@ -36,8 +24,8 @@ class Chosen(NamedTuple):
 class Selection(Protocol):
     """Chooses among the feasible nodes, of which there is at least one."""
 
-    def choose(self, kept: KeptShape) -> Chosen:
-        """See Chosen."""
+    def choose(self, kept: KeptShape, shown: int) -> Chosen:
+        """A choice that lists at most `shown` nodes."""
         ...
 
 
@@ -47,17 +35,27 @@ class DrawnAmongEquals:
     def __init__(self, ties: random.Random) -> None:
         self._ties = ties
 
-    def choose(self, kept: KeptShape) -> Chosen:
+    def choose(self, kept: KeptShape, shown: int) -> Chosen:
         """See Selection."""
-        totals = kept.total()
-        best = int(totals.argmax())
-        equals = (totals == totals.item(best)).nonzero()[0]
+        kept.total()
+        equals = kept.equals(shown)
         count = kept.count
         among = f"the highest of {count} feasible nodes" if count > 1 else "the only feasible node"
+        best = equals[0]
         if len(equals) > 1:
-            best = equals.item(self._ties.randrange(len(equals)))
+            best = equals[self._ties.randrange(len(equals))]
             among = f"drawn from {len(equals)} equals, {among}"
-        return Chosen(best, equals, totals, None, count, among)
+        return _of_all(kept, best, shown, among)
+
+
+def _of_all(kept: KeptShape, best: int, shown: int, among: str) -> Chosen:
+    rows = chosen_first(kept.ranked(shown), best)
+    return Chosen(rows, kept.totals_of(rows), kept.show(rows), among)
+
+
+def chosen_first(ranked: list[int], best: int) -> list[int]:
+    """The rows with the chosen one in front, as many as before."""
+    return ranked if ranked[0] == best else [best, *[row for row in ranked if row != best]][: len(ranked)]
 
 
 ALL = 100
@@ -91,36 +89,50 @@ class FirstInWalk:
         self.start = 0
         """Row at which the next walk starts."""
 
-    def choose(self, kept: KeptShape) -> Chosen:
+    def choose(self, kept: KeptShape, shown: int) -> Chosen:
         """See Selection."""
-        nodes = len(kept.feasible)
-        start = self.start % nodes
-        to_find = nodes_to_find(nodes, self._percentage)
-        if to_find < kept.count:
-            return self._among_first(kept, start, to_find)
+        rows = len(kept.feasible)
+        start = self.start % rows
         count = kept.count
-        totals = kept.total()
-        best = int(totals.argmax())
-        highest = totals.item(best)
-        equals = (totals == highest).nonzero()[0]
-        if best < start:
-            later = equals[equals.searchsorted(start) :]
-            if len(later):
-                best = later.item(0)
-        self.start = (_last(kept, start) + 1) % nodes
-        return Chosen(best, equals, totals, None, count, _among(len(equals), count, count))
+        to_find = nodes_to_find(kept.nodes, self._percentage)
+        if to_find < count:
+            return self._among_first(kept, start, to_find, shown)
+        kept.total()
+        equals = kept.equals(shown)
+        best = equals[0]
+        if best < start and len(equals) > 1:
+            best = next((row for row in equals if row >= start), best)
+        self.start = (_last(kept, start) + 1) % rows
+        return _of_all(kept, best, shown, _among(len(equals), count, count))
 
-    def _among_first(self, kept: KeptShape, start: int, to_find: int) -> Chosen:
+    def _among_first(self, kept: KeptShape, start: int, to_find: int, shown: int) -> Chosen:
         feasible = kept.feasible.nonzero()[0]
         split = int(feasible.searchsorted(start))
         rows = np.concatenate((feasible[split:], feasible[:split]))[:to_find]
         raws, values, totals = kept.of_rows(rows)
-        part = Part(rows, raws, values)
-        best = int(totals.argmax())
-        equals = (totals == totals.item(best)).nonzero()[0]
         self.start = (rows.item(-1) + 1) % len(kept.feasible)
-        among = _among(len(equals), len(rows), kept.count)
-        return Chosen(best, equals, totals, part, len(rows), among)
+        best = int(totals.argmax())  # the first of the best, in the order of the walk
+        equals = int(np.count_nonzero(totals == totals.item(best)))
+        places = np.array(chosen_first(_best_places(totals, rows, shown), best))
+        scores = [
+            PluginScores(
+                one.score.name,
+                one.weight,
+                tuple(value.take(places).tolist()),
+                tuple(raw.take(places).tolist()) if one.normalises else (),
+            )
+            for one, value, raw in zip(kept.scores, values, raws, strict=True)
+        ]
+        listed = rows.take(places).tolist()
+        among = _among(equals, len(rows), kept.count)
+        return Chosen(listed, tuple(totals.take(places).tolist()), tuple(scores), among)
+
+
+def _best_places(totals: Floats, rows: Ints, shown: int) -> list[int]:
+    """Places of the highest totals, best first and equals in node order."""
+    order = np.lexsort((rows, -totals))
+    places: list[int] = order[:shown].tolist()
+    return places
 
 
 def _last(kept: KeptShape, start: int) -> int:

@@ -77,15 +77,22 @@ def test_nodes_to_find(row: Document) -> None:
 @pytest.mark.parametrize("row", row_cases("score-normalisation", conform=True))
 def test_score_normalisation(row: Document) -> None:
     """Alone, and among nodes that are not feasible."""
-    values, highest = row["scores"], float(row["t_max"])
+    values, highest = row["scores"], int(row["t_max"])
     alone = np.array(values, np.float64)
     mixed = np.array([x for value in values for x in (-1e6, value, 1e6)], np.float64)
     feasible = np.array([False, True, False] * len(values), np.bool_)
-    rules = {"scale": plugin.scale, "scale_inverse": plugin.inverse_scale, "locality_reduce": plugin.keep_share}
+    rules = {
+        "scale": plugin.ScaledScore,
+        "scale_inverse": plugin.InverseScaledScore,
+        "locality_reduce": plugin.KeptShareScore,
+    }
     for name, rule in rules.items():
         if name in row:
-            assert rule(alone, None, highest).tolist() == row[name]
-            assert rule(mixed, feasible, highest)[feasible].tolist() == row[name]
+            score = rule(max_priority=highest)
+            assert score.normalise(alone, None).tolist() == row[name]
+            assert score.normalise(mixed, feasible)[feasible].tolist() == row[name]
+            extremes = score.extremes(alone, None)
+            assert [score.scaled_at(float(value), *extremes) for value in values] == row[name]
 
 
 @pytest.mark.parametrize("row", row_cases("balanced-resource", conform=True))

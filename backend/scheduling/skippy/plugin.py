@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from backend.model.fields import Parameters
 from backend.model.node_table import Bools, NodeTable
 from backend.model.objects import Job
-from backend.scheduling.scores import Floats
+from backend.scheduling.scores import Floats, Ranged
 
 MAX_PRIORITY = 10
 
@@ -37,42 +37,49 @@ class SkippyScore:
         return None
 
 
-class ScaledScore(SkippyScore):
+class ScaledScore(Ranged, SkippyScore):
     """A score whose best feasible node gets the highest priority and whose worst gets 0."""
 
     normalises = True
 
-    def normalise(self, raw: Floats, feasible: Bools | None) -> Floats:
-        """See Score."""
-        return scale(raw, feasible, self.max_priority)
+    def scaled(self, raw: Floats, least: float, most: float) -> Floats:
+        """int((x - least) / (most - least) x highest) over the feasible nodes; 0 for all where they are equal."""
+        if most == least:
+            return np.zeros(len(raw))
+        return np.trunc((raw - least) / (most - least) * self.max_priority)
+
+    def scaled_at(self, raw: float, least: float, most: float) -> float:
+        """See Ranged."""
+        return 0.0 if most == least else float(int((raw - least) / (most - least) * self.max_priority))
 
 
-def _extremes(raw: Floats, feasible: Bools | None) -> tuple[float, float]:
-    values = raw if feasible is None else raw.compress(feasible)
-    if not len(values):
-        return 0.0, 0.0
-    return values.item(values.argmin()), values.item(values.argmax())
+class InverseScaledScore(Ranged, SkippyScore):
+    """A score whose least feasible raw value gets the highest priority and whose most gets 0."""
+
+    normalises = True
+
+    def scaled(self, raw: Floats, least: float, most: float) -> Floats:
+        """int((x - most) / (least - most) x highest) over the feasible nodes; 0 for all where they are equal."""
+        if most == least:
+            return np.zeros(len(raw))
+        return np.trunc((raw - most) / (least - most) * self.max_priority) + 0.0  # 0 for the worst, and not minus 0
+
+    def scaled_at(self, raw: float, least: float, most: float) -> float:
+        """See Ranged."""
+        return 0.0 if most == least else float(int((raw - most) / (least - most) * self.max_priority))
 
 
-def scale(raw: Floats, feasible: Bools | None, highest: float) -> Floats:
-    """int((x - least) / (most - least) x highest) over the feasible nodes; 0 for all where they are equal."""
-    least, most = _extremes(raw, feasible)
-    if most == least:
-        return np.zeros(len(raw))
-    return np.trunc((raw - least) / (most - least) * highest)
+class KeptShareScore(Ranged, SkippyScore):
+    """A score where a worse node keeps its share of the best: 10 s against 12 s give 10 and 8."""
 
+    normalises = True
 
-def inverse_scale(raw: Floats, feasible: Bools | None, highest: float) -> Floats:
-    """int((x - most) / (least - most) x highest): the least is the best; 0 for all where they are equal."""
-    least, most = _extremes(raw, feasible)
-    if most == least:
-        return np.zeros(len(raw))
-    return np.trunc((raw - most) / (least - most) * highest) + 0.0  # 0 for the worst node, and not minus 0
+    def scaled(self, raw: Floats, least: float, most: float) -> Floats:
+        """int(highest x (most - x + least) / most) over the feasible nodes; 0 for all if most is 0."""
+        if most == 0:
+            return np.zeros(len(raw))
+        return np.trunc(self.max_priority * (most - raw + least) / most)
 
-
-def keep_share(raw: Floats, feasible: Bools | None, highest: float) -> Floats:
-    """int(highest x (most - x + least) / most): a worse node keeps its share of the best; 0 for all if most is 0."""
-    least, most = _extremes(raw, feasible)
-    if most == 0:
-        return np.zeros(len(raw))
-    return np.trunc(highest * (most - raw + least) / most)
+    def scaled_at(self, raw: float, least: float, most: float) -> float:
+        """See Ranged."""
+        return 0.0 if most == 0 else float(int(self.max_priority * (most - raw + least) / most))

@@ -6,12 +6,12 @@ import numpy as np
 
 from backend.model.bandwidth import REGISTRY
 from backend.model.labels import CAPABILITY, LOCALITY, RECEIVES_PATH, SENDS, SENDS_PATH
-from backend.model.node_table import Bools, NodeTable, scoring_requests
+from backend.model.node_table import NodeTable, scoring_requests
 from backend.model.objects import Job
 from backend.model.quantities import MAX_BASE_UNITS, QuantityError, memory_bytes
 from backend.model.storage import StoredObject, split_path
 from backend.scheduling.scores import Floats
-from backend.scheduling.skippy.plugin import ScaledScore, SkippyScore, inverse_scale, keep_share
+from backend.scheduling.skippy.plugin import InverseScaledScore, KeptShareScore, ScaledScore, SkippyScore
 
 IMAGE_MIN_BYTES = 23 * 2**20
 IMAGE_MAX_BYTES = 1000 * 2**20
@@ -112,11 +112,10 @@ class ImageLocality(SkippyScore):
         return tuple([table.expected_version(image) for image in job.images()])
 
 
-class LatencyAwareImageLocality(SkippyScore):
+class LatencyAwareImageLocality(KeptShareScore):
     """Nodes that have the pod's images soonest: the seconds to pull what is missing from the registry."""
 
     name = "LatencyAwareImageLocality"
-    normalises = True
 
     def raw(self, job: Job, table: NodeTable) -> Floats:
         """Whole seconds."""
@@ -124,10 +123,6 @@ class LatencyAwareImageLocality(SkippyScore):
         for image in job.images():
             missing += np.where(table.expected(image), 0.0, image_sizes(image, job, table))
         return _seconds(missing, table.outbound(REGISTRY))
-
-    def normalise(self, raw: Floats, feasible: Bools | None) -> Floats:
-        """See Score."""
-        return keep_share(raw, feasible, self.max_priority)
 
     def revision(self, job: Job, table: NodeTable) -> Hashable:
         """See Score."""
@@ -144,11 +139,10 @@ class LocalityType(SkippyScore):
         return np.where(table.labelled(LOCALITY, "edge"), self.max_priority, 0.0)
 
 
-class DataLocality(SkippyScore):
+class DataLocality(InverseScaledScore):
     """Nodes that get the pod's data from storage, and send it there, soonest; the closest storage node counts."""
 
     name = "DataLocality"
-    normalises = True
 
     def raw(self, job: Job, table: NodeTable) -> Floats:
         """Whole seconds to receive plus whole seconds to send."""
@@ -180,10 +174,6 @@ class DataLocality(SkippyScore):
             if row is not None:
                 seconds[row] = 0.0
         return seconds
-
-    def normalise(self, raw: Floats, feasible: Bools | None) -> Floats:
-        """See Score."""
-        return inverse_scale(raw, feasible, self.max_priority)
 
 
 def _stat(path: str, table: NodeTable) -> tuple[str, StoredObject | None]:

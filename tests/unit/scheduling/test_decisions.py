@@ -4,15 +4,12 @@ import random
 from collections import Counter
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from backend.model import events as ev
 from backend.model.objects import Taint
 from backend.model.state import ClusterState
-from backend.scheduling.framework import SMALL_CLUSTER, best_rows
+from backend.scheduling.framework import SMALL_CLUSTER
 from backend.scheduling.profiles import DefaultScheduler
 from tests.unit.scheduling.small_world import cluster, job, node, pending, running
 
@@ -200,14 +197,3 @@ def test_a_taint_that_is_not_tolerated_is_permanent() -> None:
     assert decision.reason == (
         "no node can ever take it: 1 node tainted (gpu:NoSchedule), which the pod does not tolerate"
     )
-
-
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=40), st.integers(1, 40), st.data())
-def test_best_rows_equal_a_full_sort(values: list[int], shown: int, data: st.DataObject) -> None:
-    """The chosen first, then by value, equals in node order; a chosen one beyond the end takes the last place."""
-    totals = np.array(values, np.float64)
-    shown = min(shown, len(values))
-    equals = (totals == totals.max()).nonzero()[0]
-    chosen = data.draw(st.sampled_from(equals.tolist()))
-    ranked = [row for row in sorted(range(len(values)), key=lambda row: (-values[row], row)) if row != chosen]
-    assert best_rows(totals, chosen, equals, shown).tolist() == [chosen, *ranked][:shown]
