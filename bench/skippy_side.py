@@ -38,12 +38,13 @@ def schedule(count: int, pods: int, warm: int, percentage: int = 100) -> tuple[f
         Job(name, image, image, cpu_request_millis=cluster.CPU_REQUEST_MILLIS, memory_bytes=memory, labels=dict(labels))
         for name, image, memory, labels in cluster.pods(warm + pods)
     ]
+    for job in jobs:  # the peer's pods are made beforehand as well
+        state.apply(ev.JobSubmitted(0.0, job))
+        state.apply(ev.PodCreated(0.0, Pod(job.name, job.name)))
     choices: list[str | None] = []
 
     def place(some: list[Job]) -> None:
         for job in some:
-            state.apply(ev.JobSubmitted(0.0, job))
-            state.apply(ev.PodCreated(0.0, Pod(job.name, job.name)))
             decision = scheduler.place(state.pods[job.name], state)
             state.apply(decision)
             choices.append(decision.node)

@@ -202,6 +202,10 @@ class NodeTable:
         """Pods of that workload on each node, as whole floats: scores compute with them. Not to be changed."""
         return self._workload(workload)[0]
 
+    def workload_items(self, workload: str) -> Any:
+        """The same for reading single items, until the table grows."""
+        return self._workload(workload)[1]
+
     def _workload(self, workload: str) -> tuple[Floats, Any]:
         views = self._workload_views.get(workload)
         if views is None:

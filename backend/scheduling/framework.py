@@ -89,6 +89,10 @@ class Feasibility:
             static = self._kept[key] = _Static(self._static, job, table, key)
         return static
 
+    def static_mask(self, job: Job, table: NodeTable) -> Bools:
+        """True for each node that the static filters let through. Not to be changed."""
+        return self.static(job, table).all
+
     def refusals(self, job: Job, table: NodeTable, feasible: Bools | None = None) -> list[tuple[Filter, Bools]]:
         """Each filter that refused any with the nodes it was the first to refuse; nodes that left are not counted.
 
@@ -195,14 +199,13 @@ class Profile:
         self._explain_nodes = explain_nodes
         self._needed_images = needed_images
         self.feasibility = Feasibility(filters)
-        self._kept = KeptShapes(self.feasibility.dynamic, scores)
+        self._kept = KeptShapes(filters, scores)
 
     def place(self, pod: PodRecord, state: ClusterState) -> DecisionMade:
         """One cycle for a pending pod."""
         table = state.nodes
         job = pod.job
-        static = self.feasibility.static(job, table)
-        kept = self._kept.of(job, table, static.all, static.key)
+        kept = self._kept.of(job, table, self.feasibility.static_mask)
         if kept.count == 0:
             return refuse(self._policy, pod, state, self.feasibility, self._explain_nodes)
         limit = listed(self._explain_nodes, table)

@@ -8,6 +8,7 @@ in the order of the scores: sums of floats then equal those of any other program
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -43,6 +44,12 @@ def finite_at(value: float) -> float:
     return 0.0 if math.isnan(value) else math.copysign(LARGEST_VALUE, value)
 
 
+def row_function(plugin: Any, job: Job, table: NodeTable) -> Callable[[int], Any]:
+    """What a filter or score says of a row, for one job until a node changes."""
+    made = getattr(plugin, "rows", None)
+    return made(job, table) if made is not None else partial(plugin.at, job, table)
+
+
 class KeptScore:
     """What is kept of one score. Arrays have shape (nodes,)."""
 
@@ -69,7 +76,7 @@ class KeptScore:
         self.score = score
         self.weight = weight
         self.normalises = score.normalises
-        self.at = score.at if isinstance(score, RowScore) else None
+        self.at = row_function(score, job, table) if isinstance(score, RowScore) else None
         self.ranged = score if score.normalises and isinstance(score, Ranged) else None
         self.extremes: tuple[float, float] | None = None
         """Least and most by which the values were normalised."""
@@ -147,7 +154,7 @@ class KeptShape:
                 return
             rows = {changed[-1]} if fresh == 1 else set(changed[self._noted :])
             self._noted = len(changed)
-            self._update_rows(table, rows)
+            self._update_rows(rows)
         for kept in self._revised:
             if kept.score.revision(self._job, table) != kept.revision:
                 was_equal = kept.raw is None
@@ -233,6 +240,7 @@ class KeptShape:
         feasible = self._static.copy()
         for one in self._filters:
             feasible &= one.mask(job, table)
+        self._fits = [row_function(one, job, table) for one in self._filters]
         self.feasible = feasible
         self.count = int(np.count_nonzero(feasible))
         """Feasible nodes."""
@@ -257,13 +265,12 @@ class KeptShape:
         """(total, minus row) that no row outside the ranking exceeds."""
         self._noted = len(table.changed)
 
-    def _update_rows(self, table: NodeTable, rows: set[int]) -> None:
-        job = self._job
+    def _update_rows(self, rows: set[int]) -> None:
         feasible, static = self._feasible_items, self._static_items
         for row in rows:
             fits = static[row]
-            for one in self._filters:
-                fits = fits and one.at(job, table, row)
+            for one in self._fits:
+                fits = fits and one(row)
             if fits != feasible[row]:
                 feasible[row] = fits
                 self.count += 1 if fits else -1
@@ -274,14 +281,14 @@ class KeptShape:
             if kept.normalises:
                 items = kept.raw_items
                 for row in rows:
-                    value = at(job, table, row)
+                    value = at(row)
                     if value != items[row]:
                         items[row] = finite_at(value)
                         kept.shown = None
                         self._touched.add(kept.index)
             else:
                 for row in rows:
-                    kept.set_value(row, at(job, table, row))
+                    kept.set_value(row, at(row))
         self._stale_rows |= rows
 
     def _normalise(self, rows: set[int]) -> None:
@@ -379,31 +386,34 @@ def _items(values: Floats | Bools) -> Any:
 class KeptShapes:
     """What is kept of the newest shapes."""
 
-    def __init__(self, filters: Sequence[RowFilter], scores: Weighted) -> None:
-        self._filters = filters
+    def __init__(self, filters: Sequence[Any], scores: Weighted) -> None:
+        """`filters` are all filters of the profile, those that need no keeping here included."""
+        self._rows = [one for one in filters if isinstance(one, RowFilter) and not one.static]
         self._scores = scores
         self._keys: list[Callable[[Job], Hashable]] = [
             one.key for one in (*filters, *(score for score, _ in scores)) if hasattr(one, "key")
         ]
         self._shapes: OrderedDict[Hashable, KeptShape] = OrderedDict()
 
-    def of(self, job: Job, table: NodeTable, static: Bools, static_key: Hashable) -> KeptShape:
-        """What is kept for the shape of a job, up to date. `static` is the mask of the static filters for its key."""
+    def of(self, job: Job, table: NodeTable, static: Callable[[Job, NodeTable], Bools]) -> KeptShape:
+        """What is kept for the shape of a job, up to date. `static` gives the mask of the static filters."""
+        selector, labels = job.node_selector, job.labels
         shape: Hashable = (
             job.cpu_request_millis,
             job.memory_bytes,
             job.image,
             job.image_bytes,
             job.workload,
-            static_key,
+            job.tolerations,
+            job.more_images,
+            tuple(selector.items()) if selector else None,
+            tuple(labels.items()) if labels else None,
         )
-        if job.labels or job.more_images:
-            shape = (shape, job.more_images, tuple(job.labels.items()))
         if self._keys:
             shape = (shape, tuple([key(job) for key in self._keys]))
         kept = self._shapes.get(shape)
         if kept is None or kept.version != table.version:
-            kept = self._shapes[shape] = KeptShape(job, table, static, self._filters, self._scores)
+            kept = self._shapes[shape] = KeptShape(job, table, static(job, table), self._rows, self._scores)
             self._forget_old(len(table))
         else:
             kept.update(table)

@@ -5,14 +5,12 @@ NodeResourcesBalancedAllocation 1, ImageLocality 1, PodTopologySpread 2, TaintTo
 scores to whole numbers; these keep their fractions, which makes fewer equals and else the same order.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.model.node_table import DEFAULT_SCORING_CPU_MILLIS as CPU
-from backend.model.node_table import DEFAULT_SCORING_MEMORY_BYTES as MEMORY
 from backend.model.node_table import Bools, NodeTable, scoring_requests
 from backend.model.objects import Job, Node
 
@@ -56,7 +54,8 @@ class Score(Protocol):
 class RowScore(Score, Protocol):
     """A score whose raw value for a node depends on that node and what runs there, so that it is renewed row by row.
 
-    Its raw values are never None, and it is not asked for revisions.
+    Its raw values are never None, and it is not asked for revisions. It may have
+    `rows(job, table) -> Callable[[int], float]` as well: `at` for one job until a node changes.
     """
 
     def at(self, job: Job, table: NodeTable, row: int) -> float:
@@ -116,12 +115,19 @@ def memory_part(job: Job, table: NodeTable) -> Floats:
     return np.minimum((table.scoring_memory_bytes + scoring_requests(job)[1]) * table.per_memory_byte, 1.0)
 
 
-def parts_at(job: Job, table: NodeTable, row: int) -> tuple[float, float]:
-    """`cpu_part` and `memory_part` of one row."""
+def parts_of_rows(job: Job, table: NodeTable) -> Callable[[int], tuple[float, float]]:
+    """`cpu_part` and `memory_part` row by row."""
+    cpu, memory = scoring_requests(job)
     items = table.items
-    cpu = (items.scoring_cpu_millis[row] + (job.cpu_request_millis or CPU)) * items.per_cpu_milli[row]
-    memory = (items.scoring_memory_bytes[row] + (job.memory_bytes or MEMORY)) * items.per_memory_byte[row]
-    return (cpu if cpu < 1.0 else 1.0), (memory if memory < 1.0 else 1.0)
+    used_cpu, used_memory = items.scoring_cpu_millis, items.scoring_memory_bytes
+    per_cpu, per_memory = items.per_cpu_milli, items.per_memory_byte
+
+    def parts(row: int) -> tuple[float, float]:
+        of_cpu = (used_cpu[row] + cpu) * per_cpu[row]
+        of_memory = (used_memory[row] + memory) * per_memory[row]
+        return (of_cpu if of_cpu < 1.0 else 1.0), (of_memory if of_memory < 1.0 else 1.0)
+
+    return parts
 
 
 class LeastAllocated(_Plain):
@@ -135,8 +141,17 @@ class LeastAllocated(_Plain):
 
     def at(self, job: Job, table: NodeTable, row: int) -> float:
         """See RowScore."""
-        cpu, memory = parts_at(job, table, row)
-        return MAX_SCORE - (MAX_SCORE / 2) * (cpu + memory)
+        return self.rows(job, table)(row)
+
+    def rows(self, job: Job, table: NodeTable) -> Callable[[int], float]:
+        """See RowScore."""
+        parts = parts_of_rows(job, table)
+
+        def value(row: int) -> float:
+            cpu, memory = parts(row)
+            return MAX_SCORE - (MAX_SCORE / 2) * (cpu + memory)
+
+        return value
 
 
 class BalancedAllocation(_Plain):
@@ -151,8 +166,17 @@ class BalancedAllocation(_Plain):
 
     def at(self, job: Job, table: NodeTable, row: int) -> float:
         """See RowScore."""
-        cpu, memory = parts_at(job, table, row)
-        return MAX_SCORE - (MAX_SCORE / 2) * abs(cpu - memory)
+        return self.rows(job, table)(row)
+
+    def rows(self, job: Job, table: NodeTable) -> Callable[[int], float]:
+        """See RowScore."""
+        parts = parts_of_rows(job, table)
+
+        def value(row: int) -> float:
+            cpu, memory = parts(row)
+            return MAX_SCORE - (MAX_SCORE / 2) * abs(cpu - memory)
+
+        return value
 
 
 class ImageLocality(_Plain):
@@ -187,6 +211,11 @@ class Spreading(Ranged):
     def at(self, job: Job, table: NodeTable, row: int) -> float:
         """See RowScore."""
         return table.workload_counts(job.workload).item(row)
+
+    def rows(self, job: Job, table: NodeTable) -> Callable[[int], float]:
+        """See RowScore."""
+        look_up: Callable[[int], float] = table.workload_items(job.workload).__getitem__
+        return look_up
 
     def scaled(self, raw: Floats, least: float, most: float) -> Floats:
         """100 x (most + least - count) / most over the feasible nodes; 100 for all where none has such a pod."""

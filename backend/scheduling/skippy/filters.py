@@ -1,5 +1,6 @@
 """Skippy's filters ("predicates"; skippy-faas-sim.md, section 2.1)."""
 
+from collections.abc import Callable
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -33,13 +34,23 @@ class PodFitsResources:
 
     def at(self, job: Job, table: NodeTable, row: int) -> bool:
         """See RowFilter."""
+        return self.rows(job, table)(row)
+
+    def rows(self, job: Job, table: NodeTable) -> Callable[[int], bool]:
+        """See RowFilter."""
         cpu, memory = scoring_requests(job)
         items = table.items
-        return bool(
-            items.scoring_cpu_millis[row] + cpu <= items.cpu_millis[row]
-            and items.scoring_memory_bytes[row] + memory <= items.memory_bytes[row]
-            and items.pods[row] < items.max_pods[row]
-        )
+        pods, most, has_cpu, has_memory = items.pods, items.max_pods, items.cpu_millis, items.memory_bytes
+        used_cpu, used_memory = items.scoring_cpu_millis, items.scoring_memory_bytes
+
+        def fits(row: int) -> bool:
+            return bool(
+                used_cpu[row] + cpu <= has_cpu[row]
+                and used_memory[row] + memory <= has_memory[row]
+                and pods[row] < most[row]
+            )
+
+        return fits
 
     def explain(self, job: Job, table: NodeTable, refused: Bools) -> str:
         """See Filter."""

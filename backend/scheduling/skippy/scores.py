@@ -1,6 +1,6 @@
 """Skippy's scores ("priorities"; skippy-faas-sim.md, section 2.2). Whole numbers are cut, not rounded, as published."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 import numpy as np
 
@@ -53,13 +53,23 @@ class BalancedResource(SkippyScore):
 
     def at(self, job: Job, table: NodeTable, row: int) -> float:
         """See RowScore."""
-        items = table.items
+        return self.rows(job, table)(row)
+
+    def rows(self, job: Job, table: NodeTable) -> Callable[[int], float]:
+        """See RowScore."""
         cpu, memory = scoring_requests(job)
-        cpu_part = cpu / ((items.cpu_millis[row] - items.scoring_cpu_millis[row]) or 1)
-        memory_part = memory / ((items.memory_bytes[row] - items.scoring_memory_bytes[row]) or 1)
-        if cpu_part >= 1 or memory_part >= 1:
-            return 0.0
-        return float(int((1 - abs(cpu_part - memory_part)) * self.max_priority))
+        items, highest = table.items, self.max_priority
+        has_cpu, has_memory = items.cpu_millis, items.memory_bytes
+        used_cpu, used_memory = items.scoring_cpu_millis, items.scoring_memory_bytes
+
+        def value(row: int) -> float:
+            cpu_part = cpu / ((has_cpu[row] - used_cpu[row]) or 1)
+            memory_part = memory / ((has_memory[row] - used_memory[row]) or 1)
+            if cpu_part >= 1 or memory_part >= 1:
+                return 0.0
+            return float(int((1 - abs(cpu_part - memory_part)) * highest))
+
+        return value
 
 
 def image_sizes(image: str, job: Job, table: NodeTable, *, estimate: bool = True) -> Floats:
