@@ -13,12 +13,17 @@ help: ## List the targets
 
 install: $(STAMP) ## Make .venv with everything in requirements.lock and the command podshift
 
-$(STAMP): requirements.lock pyproject.toml
+COMPILED := $(addprefix backend/, control/controller.py control/loop.py model/node_table.py model/state.py \
+	scheduling/framework.py scheduling/kept.py scheduling/queue.py scheduling/selection.py simulation/cluster.py \
+	simulation/engine.py simulation/pods.py simulation/sharing.py)
+
+$(STAMP): requirements.lock pyproject.toml backend/compiled.py $(COMPILED)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Podshift needs Python 3.11 or newer; set PYTHON=...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet uv==$(UV_VERSION)
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes -r requirements.lock
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/uv pip install --quiet --no-deps --editable .
+	-$(BIN)/python -m backend.compiled
 	@touch $@
 
 demo: install ## Start backend and dashboard on this machine and print the address

@@ -40,6 +40,7 @@ _INT_COLUMNS = (
 )
 _FLOAT_COLUMNS = ("per_cpu_milli", "per_memory_byte")
 _BOOL_COLUMNS = ("present", "ready", "unschedulable")
+COLUMNS = (*_INT_COLUMNS, *_FLOAT_COLUMNS, *_BOOL_COLUMNS)
 
 
 def scoring_requests(job: Job) -> tuple[int, int]:

@@ -15,23 +15,26 @@ PodPhase = Literal["pending", "reserved", "bound", "running"]
 JobPhase = Literal["pending", "running", "migrating", "finished", "failed"]
 
 
+POD_FIELDS = (
+    "bound_at",
+    "category",
+    "cpu_millis",
+    "created_at",
+    "iteration",
+    "iteration_s",
+    "job",
+    "node",
+    "phase",
+    "pod",
+    "started_at",
+    "value",
+)
+
+
 class PodRecord:
     """An active pod. Ended pods leave the state; their story is in the log."""
 
-    __slots__ = (
-        "bound_at",
-        "category",
-        "cpu_millis",
-        "created_at",
-        "iteration",
-        "iteration_s",
-        "job",
-        "node",
-        "phase",
-        "pod",
-        "started_at",
-        "value",
-    )
+    __slots__ = POD_FIELDS
 
     def __init__(self, pod: Pod, job: Job, created_at: float) -> None:
         self.pod = pod
@@ -48,20 +51,23 @@ class PodRecord:
         self.category: ev.Category = "progressing"
 
 
+JOB_FIELDS = (
+    "ended_at",
+    "incarnations",
+    "job",
+    "kept_iteration",
+    "migrated_at",
+    "migrations",
+    "phase",
+    "pod",
+    "submitted_at",
+)
+
+
 class JobRecord:
     """A job, from submission on; ended jobs stay."""
 
-    __slots__ = (
-        "ended_at",
-        "incarnations",
-        "job",
-        "kept_iteration",
-        "migrated_at",
-        "migrations",
-        "phase",
-        "pod",
-        "submitted_at",
-    )
+    __slots__ = JOB_FIELDS
 
     def __init__(self, job: Job, submitted_at: float) -> None:
         self.job = job
@@ -146,8 +152,8 @@ class ClusterState:
                 }
                 for name, row in table.row_of.items()
             },
-            "pods": {n: {s: getattr(p, s) for s in PodRecord.__slots__} for n, p in self.pods.items()},
-            "jobs": {n: {s: getattr(j, s) for s in JobRecord.__slots__} for n, j in self.jobs.items()},
+            "pods": {n: {s: getattr(p, s) for s in POD_FIELDS} for n, p in self.pods.items()},
+            "jobs": {n: {s: getattr(j, s) for s in JOB_FIELDS} for n, j in self.jobs.items()},
             "migrations": dict(self.migrations),
         }
 

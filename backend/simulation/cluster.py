@@ -117,7 +117,7 @@ class SimulatedCluster:
                 raise ValueError(f"two jobs are called '{submission.job.name}'")
             seen.add(submission.job.name)
             if not (math.isfinite(submission.time) and submission.time >= 0):
-                raise ValueError(f"job '{submission.job.name}' arrives at {submission.time}; it must be 0 or later")
+                raise ValueError(f"job '{submission.job.name}' arrives at {submission.time:g}; it must be 0 or later")
             if submission.iterations < 1:
                 raise ValueError(f"job '{submission.job.name}' has {submission.iterations} iterations; at least 1")
         away_until: dict[str, float] = {}
@@ -125,11 +125,13 @@ class SimulatedCluster:
             if fault.node not in names:
                 raise ValueError(f"a fault names the node '{fault.node}', which the cluster does not have")
             if not (math.isfinite(fault.at) and fault.at >= 0):
-                raise ValueError(f"node '{fault.node}' fails at {fault.at}; it must be 0 or later")
+                raise ValueError(f"node '{fault.node}' fails at {fault.at:g}; it must be 0 or later")
             if fault.back_at is not None and not fault.at < fault.back_at < math.inf:
-                raise ValueError(f"node '{fault.node}' comes back at {fault.back_at}, not after failing at {fault.at}")
+                raise ValueError(
+                    f"node '{fault.node}' comes back at {fault.back_at:g}, not after failing at {fault.at:g}"
+                )
             if fault.at < away_until.get(fault.node, 0.0):
-                raise ValueError(f"node '{fault.node}' fails at {fault.at} while still away from its failure before")
+                raise ValueError(f"node '{fault.node}' fails at {fault.at:g} while still away from its failure before")
             away_until[fault.node] = math.inf if fault.back_at is None else fault.back_at
 
     # -- the protocol
@@ -426,7 +428,7 @@ class SimulatedCluster:
         every = pod.model.checkpoint_every
         if pod.task is None or not every:
             return self._kept.get(pod.job.name, 0.0)
-        return max(pod.start, math.floor(pod.reached(self._list.now) / every + 1e-9) * every)
+        return max(pod.start, float(math.floor(pod.reached(self._list.now) / every + 1e-9) * every))
 
     # -- measurements and timers
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from backend.model import events as ev
 from backend.simulation.cluster import Costs, SimulatedCluster
+from tests.interpreted import interpreted_only
 from tests.unit.simulation.toy_cluster import QUIET, OnNode, model, node, of, submission
 
 STEPS = 1000
@@ -37,6 +38,7 @@ def bounded_run(submissions: list[Any]) -> list[ev.Event]:
     return log
 
 
+@interpreted_only
 @pytest.mark.parametrize("time", [1e6, 1e8, 1e9, 1.7e9], ids="{:g}".format)
 def test_jobs_end_however_late_they_come(time: float) -> None:
     jobs = [submission(time + gap, name, model(core_s_per_iteration=0.7731)) for gap, name in ((0, "a"), (1.2, "b"))]
@@ -44,6 +46,7 @@ def test_jobs_end_however_late_they_come(time: float) -> None:
     assert [event.time - time for event in of(log, ev.PodFinished)] == pytest.approx([2.6655, 3.8655], abs=1e-6)
 
 
+@interpreted_only
 @settings(max_examples=60, deadline=None)
 @given(st.floats(0, 1e9), JOBS)
 def test_a_job_consumes_its_work_exactly_at_any_time(begin: float, jobs: Any) -> None:
