@@ -14,7 +14,7 @@ help: ## List the targets
 install: $(STAMP) ## Make .venv with everything in requirements.lock and the command podshift
 
 COMPILED := $(addprefix backend/, control/controller.py control/loop.py model/node_table.py model/state.py \
-	scheduling/framework.py scheduling/kept.py scheduling/queue.py scheduling/selection.py simulation/cluster.py \
+	scheduling/framework.py scheduling/kept.py scheduling/queue.py scheduling/rows.py scheduling/selection.py simulation/cluster.py \
 	simulation/engine.py simulation/pods.py simulation/sharing.py)
 
 $(STAMP): requirements.lock pyproject.toml backend/compiled.py $(COMPILED)

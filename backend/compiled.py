@@ -23,6 +23,7 @@ MODULES = (
     "backend/scheduling/framework.py",
     "backend/scheduling/kept.py",
     "backend/scheduling/queue.py",
+    "backend/scheduling/rows.py",
     "backend/scheduling/selection.py",
     "backend/simulation/cluster.py",
     "backend/simulation/engine.py",

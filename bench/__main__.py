@@ -11,6 +11,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench import placement
+
 RESULTS = Path(__file__).with_name("RESULTS.md")
 ROUNDS = 5
 JOBS = 20_000
@@ -26,7 +28,7 @@ def main() -> None:
         "shared: read rates as plus or minus 30 %; ratios hold better.",
         "",
     ]
-    for part in (_processor_sharing, _watched, _seven_jobs, _help):
+    for part in (_processor_sharing, _placement, _watched, _seven_jobs, _help):
         lines += part()
         print("\n".join(lines[-8:]), flush=True)
     RESULTS.write_text("\n".join(lines) + "\n")
@@ -58,6 +60,10 @@ def _processor_sharing() -> list[str]:
             f"| {ours[0]['mean']:.1f} / {peers[0]['mean']:.1f} |"
         )
     return [*lines, ""]
+
+
+def _placement() -> list[str]:
+    return placement.lines(ROUNDS)
 
 
 def _watched() -> list[str]:

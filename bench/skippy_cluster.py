@@ -1,12 +1,11 @@
 """The edge cluster and the pods that Podshift's Skippy and skippy-core are both given, as plain values.
 
-Node kinds, images and workflow pods: skippy-faas-sim.md, section 5.3. This module is read by the peer's interpreter as
-well, which has nothing of ours installed.
+Node kinds, images, workflow pods and bandwidth: skippy-faas-sim.md, section 5.3. The peer's interpreter reads this
+module as well, and has nothing of ours installed.
 """
 
 MIB = 2**20
 KINDS = {
-    # kind: (architecture, memory in bytes, labels)
     "cloud": ("amd64", 8167784 * 1024, {"locality.skippy.io/type": "cloud"}),
     "tegra": (
         "arm64",
@@ -19,6 +18,7 @@ KINDS = {
     ),
     "pi": ("arm", 999036 * 1024, {"locality.skippy.io/type": "edge"}),
 }
+"""Kind -> architecture, memory in bytes, labels."""
 MIX = ("cloud", "tegra", "pi", "pi", "pi", "pi")
 """The testbed of the paper."""
 STORAGE_EVERY = 50
@@ -53,8 +53,9 @@ PODS = (
     ("skippy/ml-wf-3-serve:0.33", 200 * MIB, {RECEIVES: f"{BUCKET}/model"}),
 )
 CPU_REQUEST_MILLIS = 100
-EDGE, CLOUD = 1.25e6, 1.25e7
-"""Bytes a second from and to nodes at the edge and in the cloud."""
+EDGE_EDGE, BETWEEN, CLOUD_CLOUD = 1.25e6, 1.25e7, 1.25e8
+"""Bytes a second between nodes by where they are."""
+REGISTRY = "registry"
 
 
 def nodes(count):
@@ -81,5 +82,10 @@ def pods(count):
 
 
 def bandwidth(source, target):
-    """Bytes a second between two names; the registry is in the cloud."""
-    return EDGE if "_pi" in source + target or "_tegra" in source + target else CLOUD
+    """Bytes a second between two names; the registry is in the cloud, and slower than its nodes."""
+    edges = [name for name in (source, target) if name.endswith(("_pi", "_tegra"))]
+    if source == REGISTRY:
+        return EDGE_EDGE if edges else BETWEEN
+    if source == target:
+        return CLOUD_CLOUD
+    return (CLOUD_CLOUD, BETWEEN, EDGE_EDGE)[len(edges)]

@@ -123,7 +123,7 @@ class NodeTable:
         self._workloads: dict[str, Floats] = {}
         self._workload_views: dict[str, tuple[Floats, Any]] = {}
         self.images_version = 0
-        """Raised when a node gets or loses an image."""
+        """Raised when a node gets or loses an image, or is expected to get one."""
         self._expected_versions: dict[str, int] = {}
         self.architectures: list[str] = [""]
         """What the codes of `architecture_codes` stand for; 0 is an unknown one."""
@@ -247,6 +247,10 @@ class NodeTable:
         """Which nodes hold the image or will, because a pod that needs it was placed there. Not to be changed."""
         return self._expected_view(normalise_image(image))[0]
 
+    def is_expected(self, row: int, image: str) -> bool:
+        """What `expected` says of one row; `image` is a canonical name."""
+        return bool(self._expected_view(image)[1][row])
+
     def expected_version(self, image: str) -> int:
         """Raised when `expected` changes for this image (canonical name); nodes that come or go raise `version`."""
         return self._expected_versions.get(image, 0)
@@ -267,6 +271,7 @@ class NodeTable:
             if not view[row]:
                 view[row] = True
                 self._expected_versions[name] = self._expected_versions.get(name, 0) + 1
+                self.images_version += 1
 
     def labelled(self, key: str, value: str | None = None) -> Bools:
         """Which nodes carry the label with that value, or at all if none is given. Not to be changed."""

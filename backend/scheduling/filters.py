@@ -13,6 +13,7 @@ import numpy as np
 from backend.model.node_table import Bools, NodeTable
 from backend.model.objects import Job, Taint
 from backend.model.quantities import format_cpu, format_memory
+from backend.scheduling.rows import requests_fit
 
 
 class Filter(Protocol):
@@ -150,18 +151,7 @@ class ResourcesFit:
 
     def rows(self, job: Job, table: NodeTable) -> Callable[[int], bool]:
         """See RowFilter."""
-        cpu, memory, items = job.cpu_request_millis, job.memory_bytes, table.items
-        pods, most, has_cpu, has_memory = items.pods, items.max_pods, items.cpu_millis, items.memory_bytes
-        used_cpu, used_memory = items.requested_cpu_millis, items.requested_memory_bytes
-
-        def fits(row: int) -> bool:
-            return bool(
-                pods[row] < most[row]
-                and (not cpu or used_cpu[row] + cpu <= has_cpu[row])
-                and (not memory or used_memory[row] + memory <= has_memory[row])
-            )
-
-        return fits
+        return requests_fit(table.items, job.cpu_request_millis, job.memory_bytes)
 
     def explain(self, job: Job, table: NodeTable, refused: Bools) -> str:
         """See Filter."""

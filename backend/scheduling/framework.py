@@ -40,18 +40,21 @@ SMALL_CLUSTER = 16
 class _Static:
     """Masks of the static filters for one kind of pod."""
 
-    __slots__ = ("all", "each", "key", "lasting", "refuses")
+    __slots__ = ("all", "lasting", "left", "refusals")
 
-    def __init__(self, filters: Sequence[Filter], job: Job, table: NodeTable, key: Hashable) -> None:
-        self.key = key
-        self.each = [(one, one.mask(job, table)) for one in filters]
-        self.lasting = [(one, mask) for one, mask in self.each if getattr(one, "lasting", False)]
+    def __init__(self, filters: Sequence[Filter], job: Job, table: NodeTable) -> None:
+        each = [(one, one.mask(job, table)) for one in filters]
+        self.lasting = [(one, mask) for one, mask in each if getattr(one, "lasting", False)]
         """Those of the filters whose answers do not pass by themselves."""
         self.all = np.ones(len(table), np.bool_)
-        for _, mask in self.each:
+        for _, mask in each:
             self.all &= mask
-        self.refuses = bool((table.present & ~self.all).any())
-        """Whether they refuse any node that is there."""
+        self.refusals: list[tuple[Filter, Bools]] = []
+        """Each of them that refuses nodes that are there, with those that it is the first to refuse."""
+        self.left = table.present.copy()
+        """Nodes that are there and that none of them refuses."""
+        for one, mask in each:
+            _take(one, mask, self.left, self.refusals)
 
 
 class Feasibility:
@@ -86,7 +89,7 @@ class Feasibility:
             key = (key, tuple([look(job) for look in self._keys]))
         static = self._kept.get(key)
         if static is None:
-            static = self._kept[key] = _Static(self._static, job, table, key)
+            static = self._kept[key] = _Static(self._static, job, table)
         return static
 
     def static_mask(self, job: Job, table: NodeTable) -> Bools:
@@ -98,15 +101,11 @@ class Feasibility:
 
         `feasible` is what `mask` gave for the same pod a moment ago, where that is known: it saves work.
         """
-        left = table.present.copy()
-        found: list[tuple[Filter, Bools]] = []
         static = self.static(job, table)
-        if static.refuses:
-            for one, mask in static.each:
-                _take(one, mask, left, found)
-        elif feasible is not None and len(self.dynamic) == 1:
+        left, found = static.left.copy(), list(static.refusals)
+        if feasible is not None and len(self.dynamic) == 1:
             left &= ~feasible
-            return [(self.dynamic[0], left)] if left.any() else []
+            return [*found, (self.dynamic[0], left)] if left.any() else found
         for dynamic in self.dynamic:
             _take(dynamic, dynamic.mask(job, table), left, found)
         return found
@@ -178,6 +177,11 @@ def refuse(
         parts = [f"{_nodes(mask)} {one.explain(job, table, mask)}" for one, mask in found]
         reason = f"none of {_nodes(table.present)} can take it: " + "; ".join(parts)
     return DecisionMade(state.time, pod.pod.name, None, policy, reason, 0, (), (), (), refused, counts, bool(never))
+
+
+def needed_images(job: Job, table: NodeTable, row: int) -> tuple[str, ...]:
+    """Those of the pod's images that the node of a row does not hold, in the order of the containers."""
+    return tuple([image for image in job.images() if not table.is_expected(row, image)])
 
 
 class Profile:

@@ -139,6 +139,7 @@ class KeptShape:
         """Nodes that are there, feasible or not."""
         self._noted = 0
         """How many of the table's changes are in the values."""
+        self._images = table.images_version
         self._ranked: list[int] | None = None
         self.refusals: Any = None
         """Whatever the profile wants to keep of the nodes that are not feasible; forgotten when these change."""
@@ -155,6 +156,9 @@ class KeptShape:
             rows = {changed[-1]} if fresh == 1 else set(changed[self._noted :])
             self._noted = len(changed)
             self._update_rows(rows)
+        if self._revised and table.images_version == self._images and self._by_images:
+            return
+        self._images = table.images_version
         for kept in self._revised:
             if kept.score.revision(self._job, table) != kept.revision:
                 was_equal = kept.raw is None
@@ -253,6 +257,9 @@ class KeptShape:
         self.scores = [kept for kept in all_scores if kept.raw is not None]
         self._by_row: list[Any] = [kept for kept in self.scores if kept.at]
         self._revised = [kept for kept in all_scores if kept.revision is not None]
+        self._by_images = all(getattr(kept.score, "revised_by_images", False) for kept in self._revised)
+        """Whether all of these change with the images on nodes alone."""
+        self._images = table.images_version
         self._normalising = {kept.index for kept in self.scores if kept.normalises}
         self._touched = set(self._normalising)
         """Normalising scores of which a raw value or the feasible nodes have changed."""
@@ -364,14 +371,22 @@ class KeptShape:
                 moved = True
             elif (items[row], -row) > self._outside:
                 self._outside = (items[row], -row)
-        if moved:
-            order = sorted(ranked, key=lambda row: (-items[row], row))
-            if order != ranked:
-                self._ranked = ranked = order
-                self._forget_shown()
+        if moved and not self._in_order(ranked):
+            self._ranked = ranked = sorted(ranked, key=lambda row: (-items[row], row))
+            self._forget_shown()
         last = ranked[-1]
         if (items[last], -last) < self._outside:
             self._ranked = None
+
+    def _in_order(self, rows: list[int]) -> bool:
+        items = self._total_items
+        before, last = math.inf, -1
+        for row in rows:
+            total = items[row]
+            if total > before or (total == before and row < last):
+                return False
+            before, last = total, row
+        return True
 
     def _forget_shown(self) -> None:
         for kept in self.scores:

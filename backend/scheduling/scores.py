@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from backend.model.node_table import Bools, NodeTable, scoring_requests
 from backend.model.objects import Job, Node
+from backend.scheduling.rows import parts_in_use
 
 Floats = NDArray[np.float64]
 MAX_SCORE = 100.0
@@ -46,7 +47,10 @@ class Score(Protocol):
         ...
 
     def revision(self, job: Job, table: NodeTable) -> Hashable:
-        """What the raw values depend on besides what the nodes are: they are asked for again when this changes."""
+        """What the raw values depend on besides what the nodes are: they are asked for again when this changes.
+
+        A score with `revised_by_images = True` is not asked while `NodeTable.images_version` stays.
+        """
         ...
 
 
@@ -115,21 +119,6 @@ def memory_part(job: Job, table: NodeTable) -> Floats:
     return np.minimum((table.scoring_memory_bytes + scoring_requests(job)[1]) * table.per_memory_byte, 1.0)
 
 
-def parts_of_rows(job: Job, table: NodeTable) -> Callable[[int], tuple[float, float]]:
-    """`cpu_part` and `memory_part` row by row."""
-    cpu, memory = scoring_requests(job)
-    items = table.items
-    used_cpu, used_memory = items.scoring_cpu_millis, items.scoring_memory_bytes
-    per_cpu, per_memory = items.per_cpu_milli, items.per_memory_byte
-
-    def parts(row: int) -> tuple[float, float]:
-        of_cpu = (used_cpu[row] + cpu) * per_cpu[row]
-        of_memory = (used_memory[row] + memory) * per_memory[row]
-        return (of_cpu if of_cpu < 1.0 else 1.0), (of_memory if of_memory < 1.0 else 1.0)
-
-    return parts
-
-
 class LeastAllocated(_Plain):
     """Mean free part of CPU and memory: spreads load (NodeResourcesFit with the strategy LeastAllocated)."""
 
@@ -145,7 +134,7 @@ class LeastAllocated(_Plain):
 
     def rows(self, job: Job, table: NodeTable) -> Callable[[int], float]:
         """See RowScore."""
-        parts = parts_of_rows(job, table)
+        parts = parts_in_use(table.items, *scoring_requests(job))
 
         def value(row: int) -> float:
             cpu, memory = parts(row)
@@ -170,7 +159,7 @@ class BalancedAllocation(_Plain):
 
     def rows(self, job: Job, table: NodeTable) -> Callable[[int], float]:
         """See RowScore."""
-        parts = parts_of_rows(job, table)
+        parts = parts_in_use(table.items, *scoring_requests(job))
 
         def value(row: int) -> float:
             cpu, memory = parts(row)
@@ -183,6 +172,7 @@ class ImageLocality(_Plain):
     """Nodes that hold the image: its size between the two thresholds, times the part of nodes that hold it."""
 
     name = "ImageLocality"
+    revised_by_images = True
 
     def raw(self, job: Job, table: NodeTable) -> Floats | None:
         """See Score."""

@@ -154,7 +154,7 @@ def _lane_axis(
     swim: Swimlane, offsets: dict[str, float], domain: list[float], label: str, per_row: float
 ) -> dict[str, Any]:
     labels = short_names(swim.lanes)
-    every = math.ceil(TICK_PX * len(swim.lanes) / max(1.0, _rows(swim) * per_row))
+    every = max(1, math.ceil(TICK_PX * len(swim.lanes) / max(1.0, _rows(swim) * per_row)))
     named = swim.lanes[::every]
     return {
         "domain": domain,

@@ -153,8 +153,9 @@ def test_a_decision_explains_itself(open_page: Callable[..., Page], pair: list[s
     page.locator(".ag-row").first.click()
     detail = page.locator("#decision-detail")
     expect(detail.locator(".sentence")).not_to_be_empty()
-    expect(detail.locator("tr.chosen")).to_have_count(1)
-    expect(detail.locator("thead th").last).to_have_text("Total")
+    expect(detail.locator(".ag-row .mark", has_text="chosen")).to_have_count(1)
+    for heading in ("Rank", "Total", "PodTopologySpread × 2"):
+        expect(detail.locator(".ag-header")).to_contain_text(heading)
 
 
 def _of(runs: list[str], arm: str) -> str:

@@ -14,9 +14,9 @@ from backend.model.state import ClusterState
 from backend.model.storage import StoredObject
 from backend.scheduling import plugins
 from backend.scheduling.filters import Filter
-from backend.scheduling.framework import Profile
+from backend.scheduling.framework import Profile, needed_images
 from backend.scheduling.selection import FirstInWalk, nodes_to_find
-from backend.scheduling.skippy.policy import SkippyParameters, SkippyScheduler, needed_images
+from backend.scheduling.skippy.policy import SkippyParameters, SkippyScheduler
 from tests.golden.documents import Document
 from tests.golden.scenarios import MAX_PRIORITY, Outcome
 

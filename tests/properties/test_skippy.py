@@ -18,12 +18,12 @@ from backend.model.node_table import COLUMNS, NodeTable
 from backend.model.state import ClusterState
 from backend.scheduling import kept, plugins, selection
 from backend.scheduling.filters import NodeReady, NodeUnschedulable
-from backend.scheduling.framework import Profile
+from backend.scheduling.framework import Profile, needed_images
 from backend.scheduling.policy import Scheduler
 from backend.scheduling.profiles import DefaultScheduler
 from backend.scheduling.selection import FirstInWalk
 from backend.scheduling.skippy import devices
-from backend.scheduling.skippy.policy import SkippyParameters, SkippyScheduler, needed_images
+from backend.scheduling.skippy.policy import SkippyParameters, SkippyScheduler
 from backend.scheduling.skippy.sets import SETS
 from tests.golden import reference_skippy as plain
 from tests.interpreted import interpreted_only

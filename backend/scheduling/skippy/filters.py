@@ -11,6 +11,7 @@ from backend.model.labels import STORAGE_NODE
 from backend.model.node_table import Bools, NodeTable, scoring_requests
 from backend.model.objects import Job
 from backend.model.quantities import format_cpu, format_memory
+from backend.scheduling.rows import counted_requests_fit
 from backend.scheduling.skippy.plugin import NoOptions
 
 
@@ -38,19 +39,7 @@ class PodFitsResources:
 
     def rows(self, job: Job, table: NodeTable) -> Callable[[int], bool]:
         """See RowFilter."""
-        cpu, memory = scoring_requests(job)
-        items = table.items
-        pods, most, has_cpu, has_memory = items.pods, items.max_pods, items.cpu_millis, items.memory_bytes
-        used_cpu, used_memory = items.scoring_cpu_millis, items.scoring_memory_bytes
-
-        def fits(row: int) -> bool:
-            return bool(
-                used_cpu[row] + cpu <= has_cpu[row]
-                and used_memory[row] + memory <= has_memory[row]
-                and pods[row] < most[row]
-            )
-
-        return fits
+        return counted_requests_fit(table.items, *scoring_requests(job))
 
     def explain(self, job: Job, table: NodeTable, refused: Bools) -> str:
         """See Filter."""

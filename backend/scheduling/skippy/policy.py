@@ -19,12 +19,10 @@ from pydantic import (
 from backend.model.events import DecisionMade, Event
 from backend.model.fields import Count, Parameters
 from backend.model.labels import STORAGE_NODE
-from backend.model.node_table import NodeTable
-from backend.model.objects import Job
 from backend.model.state import ClusterState, PodRecord
 from backend.scheduling import plugins
 from backend.scheduling.filters import Filter, NodeReady, NodeSelector, NodeUnschedulable, TaintToleration
-from backend.scheduling.framework import Feasibility, Profile
+from backend.scheduling.framework import Feasibility, Profile, needed_images
 from backend.scheduling.policy import learns_nothing
 from backend.scheduling.profiles import EXPLAIN_NODES, ExplainNodes, Weight
 from backend.scheduling.scores import Score
@@ -198,8 +196,3 @@ def chosen_scores(parameters: SkippyParameters) -> list[tuple[Score, float]]:
         (plugins.make_score(name, {}, highest), weight)
         for name, weight in zip(names, parameters.weights or weights, strict=True)
     ]
-
-
-def needed_images(job: Job, table: NodeTable, row: int) -> tuple[str, ...]:
-    """Those of the pod's images that the node of a row does not hold, in the order of the containers."""
-    return tuple([image for image in job.images() if not table.expected(image).item(row)])

@@ -10,6 +10,7 @@ from backend.model.node_table import NodeTable, scoring_requests
 from backend.model.objects import Job
 from backend.model.quantities import MAX_BASE_UNITS, QuantityError, memory_bytes
 from backend.model.storage import StoredObject, split_path
+from backend.scheduling.rows import balance_of_free
 from backend.scheduling.scores import Floats
 from backend.scheduling.skippy.plugin import InverseScaledScore, KeptShareScore, ScaledScore, SkippyScore
 
@@ -57,19 +58,7 @@ class BalancedResource(SkippyScore):
 
     def rows(self, job: Job, table: NodeTable) -> Callable[[int], float]:
         """See RowScore."""
-        cpu, memory = scoring_requests(job)
-        items, highest = table.items, self.max_priority
-        has_cpu, has_memory = items.cpu_millis, items.memory_bytes
-        used_cpu, used_memory = items.scoring_cpu_millis, items.scoring_memory_bytes
-
-        def value(row: int) -> float:
-            cpu_part = cpu / ((has_cpu[row] - used_cpu[row]) or 1)
-            memory_part = memory / ((has_memory[row] - used_memory[row]) or 1)
-            if cpu_part >= 1 or memory_part >= 1:
-                return 0.0
-            return float(int((1 - abs(cpu_part - memory_part)) * highest))
-
-        return value
+        return balance_of_free(table.items, *scoring_requests(job), self.max_priority)
 
 
 def image_sizes(image: str, job: Job, table: NodeTable, *, estimate: bool = True) -> Floats:
@@ -102,6 +91,7 @@ class ImageLocality(SkippyScore):
     """Nodes that hold the pod's images: their size, times the part of nodes that hold them (as in Kubernetes)."""
 
     name = "ImageLocality"
+    revised_by_images = True
 
     def raw(self, job: Job, table: NodeTable) -> Floats:
         """int(highest x (size - 23 MiB) / 977 MiB), size within 23 and 1,000 MiB.
@@ -126,6 +116,7 @@ class LatencyAwareImageLocality(KeptShareScore):
     """Nodes that have the pod's images soonest: the seconds to pull what is missing from the registry."""
 
     name = "LatencyAwareImageLocality"
+    revised_by_images = True
 
     def raw(self, job: Job, table: NodeTable) -> Floats:
         """Whole seconds."""

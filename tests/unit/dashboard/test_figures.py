@@ -342,3 +342,19 @@ def test_a_side_without_data_yet_keeps_its_panel(place: int) -> None:
     for figure in (lanes, area):
         assert {trace.get("yaxis", "y") for trace in figure["data"]} == {"y", "y2"}
         assert all(len(decoded(trace["x"]) if isinstance(trace["x"], dict) else trace["x"]) for trace in figure["data"])
+
+
+def test_a_run_without_lanes_stands_beside_one_with_lanes() -> None:
+    """A pair whose second run has not begun: it has no node yet."""
+    nothing = swim(segments=sample.empty(sample.SEGMENTS), jobs=sample.empty(sample.JOBS), nodes=[])
+    assert nothing.lanes == []
+    view = placement.pair(("a", swim()), ("b", nothing), colour="category", theme="light", revision="r")
+    assert view.figure is not None
+
+
+def test_lanes_too_thin_for_their_names_are_named_here_and_there() -> None:
+    lanes = [f"n{k}" for k in range(300)]
+    thin = Swimlane(lanes, dict.fromkeys(lanes, 1), [], [], 100.0)
+    named = placement._lane_axis(thin, placement._offsets(thin), [0.0, 1.0], "", 3.5)
+    assert named["ticktext"][:2] == ["n0", "n3"]
+    assert len(named["ticktext"]) == len(named["tickvals"]) == 100
