@@ -22,6 +22,21 @@
         return number(value, Number.isInteger(value) ? 0 : Math.abs(value) < 1 ? 4 : 2);
     };
 
+    // Seconds since the start, sorted and filtered as a number, shown as the row's "time".
+    parts.PodshiftTime = function (props) {
+        return props.data.time || MISSING;
+    };
+
+    // A node, as a link to the decision that chose it.
+    parts.PodshiftPlaced = function (props) {
+        const row = props.data;
+        if (!row.decision) {
+            return props.value || MISSING;
+        }
+        const label = props.value ? "Why " + row.job + " was placed on " + props.value : "Why " + row.job + " has no node";
+        return make("a", { href: row.decision, "data-inside": "1", className: "row-link", "aria-label": label }, props.value || "none, why?");
+    };
+
     parts.PodshiftChosen = function (props) {
         const mark = props.data.chosen ? make("span", { className: "mark" }, "chosen") : null;
         return make("span", { className: "row-name" }, props.value, mark);

@@ -27,6 +27,8 @@ PROBLEM_S = 1
 """A failure is shared too, so that many viewers do not hammer a backend that is down."""
 PART_ROWS = 200_000
 """Rows of one answer, the most the backend gives; a longer table is asked for in parts."""
+PART_DECISIONS = 10_000
+"""Decisions of one answer, the most the backend gives."""
 MOST_ROWS = 1_000_000
 """5,000 nodes with 200 samples each; beyond that the answers alone would be hundreds of megabytes."""
 CONNECT_S, ANSWER_S, TABLE_ANSWER_S = 2.0, 4.0, 30.0
@@ -76,11 +78,6 @@ class Source:
         """Schedulers and migrations with the JSON schema of their parameters."""
         return self._shared("the policies", "/api/v1/policies", FIXED_S)
 
-    def plugins(self) -> dict[str, str] | Problem:
-        """Name of a filter or score -> what it does."""
-        found = self._shared("the filters and scores", "/api/v1/plugins", FIXED_S)
-        return found if isinstance(found, Problem) else dict(found.get("descriptions") or {})
-
     def models(self) -> list[dict[str, Any]] | Problem:
         """The preset training models."""
         return _items(self._shared("the training models", "/api/v1/models", FIXED_S))
@@ -119,6 +116,29 @@ class Source:
                 break
             rows += int(answer["rows"])
         return columns
+
+    def decisions(self, run: str, revision: object) -> list[dict[str, Any]] | Problem:
+        """All placement decisions of a run as of a revision, without what only one in full has."""
+        items: list[dict[str, Any]] = []
+        total = 1
+        while len(items) < total:
+            query = urlencode({"limit": PART_DECISIONS, "offset": len(items)})
+            path = f"/api/v1/runs/{quote(run, safe='')}/decisions?{query}"
+            what = f"the decisions of run {run}"
+            answer = self._shared(what, path, TABLE_S, timeout=TABLE_ANSWER_S, key=f"{path}#{revision}")
+            if isinstance(answer, Problem):
+                return answer
+            total = int(answer.get("total") or 0)
+            if not answer["items"]:
+                break
+            items = [*items, *answer["items"]]
+        return items
+
+    def decision(self, run: str, seq: int, revision: object) -> dict[str, Any] | Problem:
+        """One placement decision in full, by its sequence number in the log."""
+        path = f"/api/v1/runs/{quote(run, safe='')}/decisions/{seq}"
+        what = f"decision {seq} of run {run}"
+        return self._shared(what, path, TABLE_S, timeout=TABLE_ANSWER_S, key=f"{path}#{revision}")
 
     def compare(self, a: Sequence[str], b: Sequence[str], revision: object) -> dict[str, Any] | Problem:
         """Runs a beside runs b, as of a revision of all of them."""

@@ -127,6 +127,10 @@ class Links:
         """A run's page."""
         return f"{self.prefix}runs/{quote(name, safe='')}" + (f"?tab={tab}" if tab else "")
 
+    def decision(self, run: str, seq: int) -> str:
+        """A run's page with one placement decision in full."""
+        return f"{self.run(run, 'decisions')}&decision=d{seq}"
+
     def compare(self, a: Sequence[str], b: Sequence[str]) -> str:
         """Two sides beside each other."""
         return f"{self.prefix}compare?{urlencode({'a': ','.join(a), 'b': ','.join(b)}, safe=',')}"

@@ -31,11 +31,20 @@ def home_option(command: _Command) -> _Command:
     return option(command)
 
 
-def open_store(home: str) -> "Store":
-    """The store in that folder, made if it is not there; ends the command if it cannot be opened."""
+def open_store(home: str, *, recovered: bool = False) -> "Store":
+    """The store in that folder, made if it is not there; ends the command if it cannot be opened.
+
+    With `recovered`, runs whose process is gone are marked interrupted first.
+    """
+    from backend.store.errors import UnusableError
     from backend.store.store import Store
 
     try:
-        return Store(Path(home))
-    except OSError as error:
-        complaints.refuse(f"the store in {home} cannot be opened: {error.strerror or error}.")
+        store = Store(Path(home))
+        if recovered and store.abandoned():
+            from backend.experiments.runner import recover
+
+            recover(store)
+    except UnusableError as error:
+        complaints.give_up(f"{error}.")
+    return store

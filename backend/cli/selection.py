@@ -14,11 +14,13 @@ NAMED = "a run id, several with commas, EXPERIMENT:ARM for all runs of an arm, o
 
 @contextlib.contextmanager
 def store_errors() -> Iterator[None]:
-    """Turn what the store says into a sentence: what is not there is bad input."""
-    from backend.store.errors import StoreError
+    """Turn what the store says into a sentence: what is not there is bad input, a store that is broken is none."""
+    from backend.store.errors import StoreError, UnusableError
 
     try:
         yield
+    except UnusableError as error:
+        complaints.give_up(f"{error}.")
     except StoreError as error:
         complaints.refuse(f"{error}.")
 

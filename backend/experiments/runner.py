@@ -9,15 +9,17 @@ What a dead process left queued or running is marked interrupted, with its event
 itself: a run that brings the machine down must not do so at every start.
 """
 
+import contextlib
 import logging
 import os
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from backend.experiments.specification import Specification
 from backend.experiments.worker import Result, Task, WorkerDiedError, WorkerProcess, conclude
-from backend.store.rows import RunStatus
+from backend.store.rows import OPEN, RunStatus
 from backend.store.store import Store
 
 IDLE_S = 60.0
@@ -39,16 +41,22 @@ def create(store: Store, specification: Specification, *, note: str = "") -> str
 
 
 def recover(store: Store) -> list[str]:
-    """Mark what processes that are gone have left behind: stopped if that was asked for, else interrupted."""
-    left = store.abandoned()
-    for run in left:
+    """Mark what processes that are gone have left behind: stopped if that was asked for, else interrupted.
+
+    A process is known by its id and the time of its start, so that another one with its id does not pass for it. The
+    ids of the runs that were marked. Raises UnusableError for a store that cannot be read.
+    """
+    marked = []
+    for run in store.abandoned():
         try:
             stopping = store.run(run).status == "stopping"
             reason = "The process that executed it ended before the run did."
-            conclude(store, run, "stopped" if stopping else "interrupted", reason)
+            ended = conclude(store, run, "stopped" if stopping else "interrupted", reason, abandoned=True)
+            if ended.recorded and ended.status not in OPEN:
+                marked.append(run)
         except Exception:  # one run that cannot be concluded must not keep the others, nor a service from starting
             _logger.exception("run %s could not be concluded", run)
-    return left
+    return marked
 
 
 @dataclass(frozen=True)
@@ -70,9 +78,24 @@ class Runner:
         self._running: dict[str, tuple[_Entry, WorkerProcess | None]] = {}
         self._leaders: dict[str, Result] = {}
         """Results of the runs that others wait for."""
+        self._unrecorded: dict[str, Result] = {}
+        self._fault: str | None = None
+        self._reserve: Path | None = None
+        """Room on the disk to record ends in when it is full."""
         self._slots: set[threading.Thread] = set()
         self._idle = 0
         self._closing = False
+
+    @property
+    def fault(self) -> str | None:
+        """What the disk of the store refused first, as a sentence; None if it took everything."""
+        return self._fault
+
+    @property
+    def unrecorded(self) -> dict[str, Result]:
+        """Runs that have ended although the store says that they have not, as it could not be written."""
+        with self._changed:
+            return dict(self._unrecorded)
 
     def submit(self, experiment: str, specification: Specification) -> None:
         """Queue all runs of an experiment that are stored as queued."""
@@ -91,6 +114,9 @@ class Runner:
         with self._changed:
             if self._closing:
                 raise RuntimeError("the runner is closed and takes no more experiments")
+            if self._reserve is None:
+                with contextlib.suppress(OSError):
+                    self._reserve = self._store.reserve()
             self._queue += entries
             for _ in range(min(self._jobs - len(self._slots), len(self._queue) - self._idle)):
                 slot = threading.Thread(target=self._serve_slot, name="podshift-slot", daemon=True)
@@ -106,7 +132,7 @@ class Runner:
                 self._drop(entry, "stopped", _UNBEGUN)
         if not queued and not self._store.request_stop(run) and self._store.run(run).status == "queued":
             # Of another process; it finds the run ended when it comes to it.
-            conclude(self._store, run, "stopped", _UNBEGUN)
+            self._conclude(run, "stopped", _UNBEGUN)
 
     def stop_experiment(self, experiment: str) -> None:
         """Stop all runs of an experiment."""
@@ -140,6 +166,24 @@ class Runner:
             worker.kill()
         for slot in list(self._slots):
             slot.join()
+        self.record_ends()
+        self._release()
+
+    def record_ends(self) -> None:
+        """Try again to record the ends of runs that the store could not take: there may be room by now, and the runner
+        has kept some back for them."""
+        left = self.unrecorded
+        if left:
+            self._release()
+            self._store.make_room()
+        for run, ended in left.items():
+            self._conclude(run, ended.status, ended.error or "")
+
+    def _release(self) -> None:
+        with self._changed:
+            reserve, self._reserve = self._reserve, None
+        if reserve is not None:
+            reserve.unlink(missing_ok=True)
 
     # -- slots
 
@@ -147,31 +191,37 @@ class Runner:
         worker: WorkerProcess | None = None
         try:
             while (taken := self._take()) is not None:
-                if worker is None or not worker.alive():
-                    worker = WorkerProcess(self._store.home, self._store.url)
-                self._execute(*taken, worker)
+                worker = self._execute(*taken, worker)
         finally:
             if worker is not None:
                 worker.close()
             with self._changed:
                 self._slots.discard(threading.current_thread())
 
-    def _execute(self, entry: _Entry, pinned: dict[str, str] | None, worker: WorkerProcess) -> None:
-        with self._changed:
-            self._running[entry.run] = entry, worker
-            if self._closing:
-                worker.interrupt()
+    def _execute(
+        self, entry: _Entry, pinned: dict[str, str] | None, worker: WorkerProcess | None
+    ) -> WorkerProcess | None:
+        """Have a run executed and settle what waits for it, whatever happens; the worker, which may be another one."""
         result = Result("failed")
         try:
+            if worker is None or not worker.alive():
+                worker = WorkerProcess(self._store.home, self._store.url)
+            with self._changed:
+                self._running[entry.run] = entry, worker
+                if self._closing:
+                    worker.interrupt()
             result = worker.run(Task(entry.run, pinned))
+            self._keep(entry.run, result)
         except WorkerDiedError as death:
-            result = conclude(self._store, entry.run, "interrupted" if self._closing else "failed", str(death))
-        except Exception:
-            _logger.exception("run %s could not be concluded", entry.run)
+            result = self._conclude(entry.run, "interrupted" if self._closing else "failed", str(death))
+        except Exception as error:  # no process could be started, for instance
+            _logger.exception("run %s could not be executed", entry.run)
+            result = self._conclude(entry.run, "failed", f"{type(error).__name__}: {error}")
         finally:
             with self._changed:
                 self._running.pop(entry.run)
                 self._settle(entry, result)
+        return worker
 
     def _take(self) -> tuple[_Entry, dict[str, str] | None] | None:
         """The next run that may begin and its placement; None if there was none for IDLE_S or the runner is closed."""
@@ -209,8 +259,26 @@ class Runner:
 
     def _drop(self, entry: _Entry, status: RunStatus, reason: str) -> None:
         self._queue.remove(entry)
-        conclude(self._store, entry.run, status, reason)
+        self._conclude(entry.run, status, reason)
         self._settle(entry, Result(status))
+
+    def _conclude(self, run: str, status: RunStatus, reason: str) -> Result:
+        """As `conclude`, but never raises: whoever waits for this run has to hear that it ended."""
+        try:
+            result = conclude(self._store, run, status, reason)
+        except Exception as error:
+            _logger.exception("run %s could not be concluded", run)
+            result = Result(status, error=f"{reason} {type(error).__name__}: {error}")
+        self._keep(run, result)
+        return result
+
+    def _keep(self, run: str, result: Result) -> None:
+        with self._changed:
+            self._fault = self._fault or result.fault
+            if result.recorded:
+                self._unrecorded.pop(run, None)
+            else:
+                self._unrecorded[run] = result
 
     def _has(self, experiment: str) -> bool:
         return any(e.experiment == experiment for e in self._queue) or any(

@@ -4,6 +4,7 @@ Each run's log and rows are written by the process that executes it; the runner 
 runner is gone ends at once: nobody could stop it any more, and the next runner must find its runs free.
 """
 
+import contextlib
 import gc
 import logging
 import multiprocessing
@@ -12,7 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import FrameType
@@ -24,7 +25,7 @@ from backend.experiments.specification import parse
 from backend.folds.summary import summarise
 from backend.folds.tables import Fold
 from backend.model.events import Event
-from backend.store.errors import FinishedError, StoreError
+from backend.store.errors import FinishedError, StoreError, UnusableError, is_disk_fault, unusable
 from backend.store.files import remove_leftovers
 from backend.store.logs import LogWriter
 from backend.store.rows import OPEN, RunProgress, RunStatus
@@ -55,6 +56,15 @@ class Result:
     status: RunStatus
     placements: dict[str, str] = field(default_factory=dict)
     """Job -> first node."""
+    fault: str | None = None
+    """What the disk of the store refused, if that is why the run ended."""
+    error: str | None = None
+    """Why the run ended, if the store could not take its end."""
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the store has it that the run ended."""
+        return self.error is None
 
 
 class WorkerDiedError(Exception):
@@ -138,18 +148,24 @@ def collect_seldom() -> None:
 
 
 def execute(store: Store, task: Task, interrupted: Callable[[], bool] = lambda: False) -> Result:
-    """Execute a run to its end, to a stop that the store asks for, or to an error, and write what came of it."""
+    """Execute a run to its end, to a stop that the store asks for, or to an error, and write what came of it.
+
+    Never raises for a store that cannot be written: the result says it.
+    """
     try:
-        # The runner answers for the run, not this process: as long as it lives it concludes what a worker leaves.
-        runner = multiprocessing.parent_process()
-        store.begin_run(task.run, os.getpid() if runner is None or runner.pid is None else runner.pid)
-    except FinishedError:
-        return Result(store.run(task.run).status)
-    try:
+        try:
+            # The runner answers for the run, not this process: as long as it lives it concludes what a worker leaves.
+            runner = multiprocessing.parent_process()
+            store.begin_run(task.run, os.getpid() if runner is None or runner.pid is None else runner.pid)
+        except FinishedError:
+            return Result(store.run(task.run).status)
         return _execute(store, task, interrupted)
-    except Exception as fault:
+    except Exception as error:
+        if is_disk_fault(error):
+            fault = str(unusable(store.home, error) if isinstance(error, OSError) else error)
+            return replace(conclude(store, task.run, "failed", _sentence(fault)), fault=fault)
         _logger.exception("run %s failed", task.run)
-        return conclude(store, task.run, "failed", f"{type(fault).__name__}: {fault}")
+        return conclude(store, task.run, "failed", f"{type(error).__name__}: {error}")
 
 
 def _execute(store: Store, task: Task, interrupted: Callable[[], bool]) -> Result:
@@ -171,7 +187,8 @@ def _execute(store: Store, task: Task, interrupted: Callable[[], bool]) -> Resul
             should_stop=lambda: interrupted() or store.stop_requested(task.run),
         )
     except Exception:
-        log.writer.flush()  # what led to the error is what a person wants to see
+        with contextlib.suppress(StoreError, OSError):  # the first error is the one that says why
+            log.writer.flush()  # what led to the error is what a person wants to see
         raise
     status: RunStatus = outcome.status
     error = None
@@ -220,23 +237,46 @@ class _FoldedLog:
         self.fold.add(event)
 
 
-def conclude(store: Store, run: str, status: RunStatus, error: str) -> Result:
-    """End a run that nobody executes any more, with tables and summary of what its log holds."""
-    if store.run(run).status not in OPEN:
+def conclude(store: Store, run: str, status: RunStatus, error: str, *, abandoned: bool = False) -> Result:
+    """End a run that nobody executes any more, with tables and summary of what its log holds.
+
+    Where there is no room for tables it is ended without: they are read from the log then. With `abandoned`, a run that
+    a living process answers for is left alone.
+    """
+    try:
+        if store.run(run).status not in OPEN:
+            return Result(store.run(run).status)
+        return _conclude(store, run, status, error, abandoned)
+    except FinishedError:
         return Result(store.run(run).status)
-    remove_leftovers(store.folder(run))
+    except (UnusableError, OSError) as broken:
+        fault = str(unusable(store.home, broken) if isinstance(broken, OSError) else broken)
+        return Result(status, fault=fault, error=error)
+
+
+def _conclude(store: Store, run: str, status: RunStatus, error: str, abandoned: bool) -> Result:
     fold = Fold()
     try:
+        remove_leftovers(store.folder(run))
         for event in store.read_log(run):
             fold.add(event)
+    except UnusableError:
+        raise
     except (StoreError, OSError, pa.ArrowException) as broken:
         error = f"{error} Its log is broken: {broken}"
     tables = fold.tables()
+    summary = summarise(tables)
     try:
-        store.finish_run(run, status, summarise(tables), tables, error=error)
-    except FinishedError:
-        return Result(store.run(run).status)
+        store.finish_run(run, status, summary, tables, error=error, abandoned=abandoned)
+    except (UnusableError, OSError) as broken:
+        store.make_room()
+        store.end_run(run, status, summary=summary, error=error, abandoned=abandoned)
+        return Result(status, fault=str(unusable(store.home, broken) if isinstance(broken, OSError) else broken))
     return Result(status)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _end_with_parent() -> None:

@@ -1,6 +1,7 @@
 """create_app: the HTTP API over one store, with the runner that executes what is launched."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -18,7 +19,7 @@ from backend.service.launches import Launches
 from backend.service.limits import BodyLimit
 from backend.service.problems import RequestId
 from backend.service.routes import catalogue, comparisons, experiments, health, imports, runs
-from backend.store.errors import StoreError, UnknownError
+from backend.store.errors import StoreError, UnknownError, UnusableError
 from backend.store.store import Store
 
 SWEEP_S = 5.0
@@ -46,7 +47,7 @@ def create_app(
         await run_in_threadpool(recover, store)
         runner = Runner(store, jobs=jobs)
         app.state.service = Service(store=store, runner=runner, launches=Launches(store, runner))
-        sweep = asyncio.create_task(_sweep(store))
+        sweep = asyncio.create_task(_sweep(store, runner))
         try:
             yield
         finally:
@@ -67,8 +68,8 @@ def create_app(
 
     @app.exception_handler(StoreError)
     async def _store(request: Request, error: StoreError) -> Response:
-        """What is not there is a 404; what the store refuses is in conflict with its state."""
-        status = 404 if isinstance(error, UnknownError) else 409
+        """What is not there is a 404; what the store refuses is in conflict with its state, if it can be used at all."""
+        status = 404 if isinstance(error, UnknownError) else 503 if isinstance(error, UnusableError) else 409
         message = str(error)
         text = message[:1].upper() + message[1:] + ("" if message.endswith(".") else ".")
         return problems.error_response(status, text, (), problems.request_id_of(request.scope))
@@ -82,7 +83,9 @@ def create_app(
     return app
 
 
-async def _sweep(store: Store) -> None:
+async def _sweep(store: Store, runner: Runner) -> None:
     while True:
         await asyncio.sleep(SWEEP_S)
-        await run_in_threadpool(recover, store)
+        with contextlib.suppress(UnusableError):  # its disk may have room again the next time
+            await run_in_threadpool(recover, store)
+            await run_in_threadpool(runner.record_ends)

@@ -9,11 +9,11 @@ from backend.folds.summary import summarise
 from backend.folds.tables import fold
 from backend.model.events import Event
 from backend.store.bundles import import_bundle
-from backend.store.errors import StoreError
+from backend.store.errors import StoreError, UnusableError
 from backend.store.store import Store
 from backend.traces import completion_table, migration_log, node_listing
 from backend.traces.errors import TraceError
-from backend.traces.tables import MAX_BYTES
+from backend.traces.tables import MAX_BYTES, first_cells
 
 Kind = Literal["bundle", "migration-log", "node-listing", "completion-table", "job-node-info"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -53,6 +53,14 @@ _READERS: dict[Kind, Callable[[bytes, str], Logs]] = {
 }
 
 
+_HEADERS: dict[Kind, Callable[[list[str]], bool]] = {
+    "migration-log": migration_log.is_header,
+    "node-listing": lambda cells: len(cells) == 1 and node_listing.is_listing_header(cells[0].split()),
+    "completion-table": completion_table.is_header,
+    "job-node-info": node_listing.is_job_node_info_header,
+}
+
+
 def import_file(store: Store, path: Path, kind: Kind | None = None, name: str | None = None) -> list[str]:
     """Import a file; the ids of its runs. `name` is what the file is called where it comes from.
 
@@ -65,17 +73,25 @@ def import_file(store: Store, path: Path, kind: Kind | None = None, name: str | 
             return import_bundle(store, path)
         return _keep(store, _READERS[kind](_content(path), name), re.sub(r"\.[A-Za-z0-9]{1,5}$", "", name) or kind)
     except TraceError as error:
-        raise ImportFileError(f"This is not a {kind}: {error}.") from None
+        raise ImportFileError(f"This cannot be imported as a {kind}: {error}.") from None
+    except UnusableError:
+        raise
     except StoreError as error:
         raise ImportFileError(f"{name} cannot be imported: {error}.") from None
 
 
 def guess_kind(path: Path, name: str) -> Kind:
-    """The one kind that a file can be. Raises ImportFileError if there is none or several."""
+    """The one kind that a file can be: what its first line says, else what can be read as a whole.
+
+    Raises ImportFileError if there is none or several.
+    """
     with path.open("rb") as stream:
         if stream.read(len(_ZIP)) == _ZIP:
             return "bundle"
     content = _content(path)
+    named = [kind for kind, is_header in _HEADERS.items() if is_header(first_cells(content))]
+    if len(named) == 1:
+        return named[0]
     fitting = [kind for kind, read in _READERS.items() if _fits(read, content, name)]
     if len(fitting) == 1:
         return fitting[0]

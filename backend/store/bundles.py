@@ -27,7 +27,7 @@ from backend.folds.tables import Fold
 from backend.model.events import SCHEMA_VERSION, decode
 from backend.store import logs
 from backend.store.errors import StoreError
-from backend.store.files import flush_tree, scratch_folder, sha256, write_whole
+from backend.store.files import flush, flush_tree, scratch_folder, sha256, write_whole
 from backend.store.rows import OPEN, ExperimentRow, RunRow
 from backend.store.store import Store, check_manifest, write_manifest, write_tables
 
@@ -264,6 +264,7 @@ def _register(store: Store, manifest: _Manifest, staging: Path) -> list[str]:
     def place(ids: Sequence[str]) -> None:
         for number, run in zip(order, ids, strict=True):
             (staging / "runs" / str(number)).rename(store.folder(run))
+        flush(store.home / "runs")
 
     ids = store.add_ended(
         [(manifest.experiments[name], [manifest.runs[number] for number in group]) for name, group in grouped.items()],

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Select, delete, func, insert, or_, select, up
 from backend.store.errors import FinishedError, StoreError, UnknownError
 from backend.store.process import process_started
 from backend.store.rows import OPEN, AuditRow, ExperimentRow, RunProgress, RunRow, RunStatus, check_id
-from backend.store.schema import audit, connect, experiments, runs
+from backend.store.schema import audit, connect, database_errors, experiments, runs, truncate
 
 MAX_ROWS = 1_000
 """Rows of one page at most: a list without a limit is what kills dashboards (ux.md, finding 10)."""
@@ -35,11 +35,16 @@ class Catalogue:
     """Rows of experiments, runs and the audit. Safe to use from several threads and processes."""
 
     def __init__(self, home: Path, url: str | None = None) -> None:
+        self.home = home
         self._engine = connect(home, url)
 
     def close(self) -> None:
         """Let go of the database."""
         self._engine.dispose()
+
+    def make_room(self) -> None:
+        """Give back what the database holds beyond its content: on a full disk, the next transaction may need it."""
+        truncate(self._engine)
 
     # -- experiments
 
@@ -247,9 +252,11 @@ class Catalogue:
         log_sha256: str | None = None,
         error: str | None = None,
         ended_at: str | None = None,
+        abandoned: bool = False,
         place: Callable[[], None] | None = None,
     ) -> None:
-        """Mark a run as ended. Raises FinishedError if it has ended already.
+        """Mark a run as ended. Raises FinishedError if it has ended already; with `abandoned`, also if a living process
+        answers for it.
 
         `place` puts its files where they belong; it is called only if the run has not ended, and by one process at a
         time.
@@ -264,6 +271,8 @@ class Catalogue:
             "process_started": None,
         }
         with self._write() as connection:
+            if abandoned and _lives(*connection.execute(_owner(run)).one_or_none() or (None, None)):
+                raise FinishedError(f"run '{run}' is in the hands of a process that lives")
             query = update(runs).where(runs.c.id == check_id(run), runs.c.status.in_(OPEN)).values(**values)
             if connection.execute(query).rowcount == 0:
                 raise FinishedError(f"run '{run}' has ended; what is recorded of it does not change any more")
@@ -332,12 +341,15 @@ class Catalogue:
 
     @contextmanager
     def _write(self) -> Iterator[Connection]:
-        with self._engine.begin() as connection:
+        with database_errors(self._engine, self.home), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def _read(self) -> Iterator[Connection]:
-        with self._engine.connect().execution_options(reads=True) as connection:
+        with (
+            database_errors(self._engine, self.home),
+            self._engine.connect().execution_options(reads=True) as connection,
+        ):
             yield connection
 
     def _page(self, query: Select[Any], newest: Any, limit: int | None, offset: int) -> tuple[Iterable[Any], int]:
@@ -388,6 +400,10 @@ def _ended(status: RunStatus) -> RunStatus:
     if status in OPEN:
         raise ValueError(f"'{status}' is no state of a run that has ended")
     return status
+
+
+def _owner(run: str) -> Select[Any]:
+    return select(runs.c.pid, runs.c.process_started).where(runs.c.id == run, runs.c.status.in_(OPEN))
 
 
 def _lives(pid: int | None, started: str | None) -> bool:

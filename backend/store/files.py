@@ -30,8 +30,12 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
         write(temporary)
         flush(temporary)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, str(temporary)):
+            # A name that nobody knows says nothing; that of the file does.
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise OSError(error.errno, reason, str(path)) from error
         raise
     flush(path.parent)
 

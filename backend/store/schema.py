@@ -1,5 +1,8 @@
 """The catalogue in SQL, portable between SQLite and PostgreSQL: texts, whole numbers, JSON as text."""
 
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +23,14 @@ from sqlalchemy import (
     event,
     make_url,
 )
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DatabaseError, InterfaceError, OperationalError
 
-from backend.store.errors import StoreError
+from backend.store.errors import StoreError, UnusableError, full, sealed
 
 BUSY_S = 30
 """How long a writer waits for another: transactions are short, so this is only ever reached by a stuck process."""
+TRUNCATE_BUSY_MS = 500
+"""How long emptying the write-ahead log waits for readers: they are quick, and somebody waits for it."""
 
 WRITERS_LOCK = 0x706F6473
 """Number of the advisory lock that writers of a catalogue in PostgreSQL hold ("pods" in ASCII)."""
@@ -86,7 +91,9 @@ audit = Table(
 
 
 def connect(home: Path, url: str | None) -> Engine:
-    """The engine of the catalogue, its tables made if they are not there. Raises StoreError for a URL of no use."""
+    """The engine of the catalogue, its tables made if they are not there. Raises StoreError for a URL of no use, and
+    UnusableError for a database that cannot be opened.
+    """
     # As a URL object: a folder may have a name with a question mark or a percent sign.
     try:
         target = make_url(url) if url else URL.create("sqlite", database=str(home / "podshift.db"))
@@ -106,8 +113,56 @@ def connect(home: Path, url: str | None) -> Engine:
         event.listen(engine, "begin", _begin_sqlite)
     elif engine.dialect.name == "postgresql":
         event.listen(engine, "begin", _begin_postgresql)
-    metadata.create_all(engine)
+    with database_errors(engine, home):
+        metadata.create_all(engine)
     return engine
+
+
+@contextmanager
+def database_errors(engine: Engine, home: Path) -> Iterator[None]:
+    """Turn what a database says of its own state, not of what it was asked, into an UnusableError."""
+    try:
+        yield
+    except (DatabaseError, InterfaceError, sqlite3.Error) as error:
+        # Its subclasses are faults of ours. The driver's own errors come from `_prepare_sqlite`.
+        if isinstance(error, DatabaseError) and type(error) not in (DatabaseError, OperationalError):
+            raise
+        reason = str(getattr(error, "orig", error)).strip()
+        raise _unusable(engine.url, home, reason) from error
+
+
+def truncate(engine: Engine) -> None:
+    """Empty the write-ahead log of a SQLite database, which grows to megabytes, if that can be done at once."""
+    if engine.url.get_backend_name() != "sqlite":
+        return
+    with suppress(DatabaseError, InterfaceError, sqlite3.Error):
+        connection = engine.raw_connection()
+        try:
+            cursor = connection.cursor()
+            cursor.execute(f"PRAGMA busy_timeout={TRUNCATE_BUSY_MS}")
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            connection.invalidate()  # its patience is too short for anybody else
+
+
+def _unusable(url: URL, home: Path, reason: str) -> UnusableError:
+    if url.get_backend_name() != "sqlite":
+        return UnusableError(f"the database {url.render_as_string()} cannot be used: {' '.join(reason.split())[:300]}")
+    if "is full" in reason:
+        return full(home)
+    if "readonly" in reason:
+        return sealed(home, f"{url.database}: {reason}")
+    if "not a database" in reason or "malformed" in reason:
+        return UnusableError(
+            f"{url.database} is damaged ({reason}); put a copy of it in its place, or move it away to begin with an "
+            "empty one"
+        )
+    if "locked" in reason:
+        return UnusableError(f"{url.database} is kept busy by another process for more than {BUSY_S} s; end that one")
+    return UnusableError(
+        f"{url.database} cannot be used ({reason}); see to its disk and its rights, or name another folder with --home "
+        "or PODSHIFT_HOME"
+    )
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:

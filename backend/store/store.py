@@ -1,11 +1,11 @@
 """Store: the catalogue and the files beside it, under one folder."""
 
 import json
+import os
 import shutil
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from backend.folds.tables import Fold
 from backend.model import events as ev
 from backend.store import logs
 from backend.store.catalogue import Catalogue
-from backend.store.errors import FinishedError, StoreError, UnknownError
+from backend.store.errors import FinishedError, StoreError, UnknownError, unusable
 from backend.store.files import (
     flush,
     flush_tree,
@@ -35,6 +35,8 @@ __all__ = ["LogWriter", "Store"]
 
 MANIFEST = "manifest.json"
 MANIFEST_VERSION = 1
+RESERVE_BYTES = 96 * 1024
+"""For the rows of runs that ended because the disk is full: pages of the database, each written twice."""
 FOLDS_KEPT = 16
 """Growing runs whose folds are kept in memory for readers."""
 
@@ -47,13 +49,26 @@ class Store(Catalogue):
     """
 
     def __init__(self, home: Path, url: str | None = None) -> None:
-        self.home = home
         self.url = url
-        (home / "runs").mkdir(parents=True, exist_ok=True)
+        try:
+            (home / "runs").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unusable(home, error) from error
         super().__init__(home, url)
         self._lock = threading.Lock()
         self._growing: OrderedDict[tuple[str, str | None], _Growing] = OrderedDict()
         """By run and time of its start: a run that is queued again begins a new log."""
+
+    def reserve(self) -> Path:
+        """A file that only takes room: without it there is some, for what has to be written on a full disk. Raises
+        OSError if there is none even now."""
+        file = self.home / "runs" / temporary_name("reserve")
+        try:
+            file.write_bytes(os.urandom(RESERVE_BYTES))  # nothing that a file system could pack smaller
+        except OSError:
+            file.unlink(missing_ok=True)
+            raise
+        return file
 
     def folder(self, run: str) -> Path:
         """Where the files of a run are."""
@@ -117,8 +132,10 @@ class Store(Catalogue):
         *,
         log_sha256: str | None = None,
         error: str | None = None,
+        abandoned: bool = False,
     ) -> None:
-        """Write tables and manifest and mark the run as ended. Raises FinishedError if it has ended."""
+        """Write tables and manifest and mark the run as ended. Raises FinishedError if it has ended; `abandoned` as
+        `end_run` has it."""
         folder = self.folder(run)
         if self.run(run).status not in OPEN:
             raise FinishedError(f"run '{run}' has ended; what is recorded of it does not change any more")
@@ -135,7 +152,9 @@ class Store(Catalogue):
                     path.replace(folder / path.name)
                 flush(folder)
 
-            self.end_run(run, status, summary=summary, log_sha256=log_sha256, error=error, place=place)
+            self.end_run(
+                run, status, summary=summary, log_sha256=log_sha256, error=error, abandoned=abandoned, place=place
+            )
         with self._lock:
             for key in [key for key in self._growing if key[0] == run]:
                 del self._growing[key]
@@ -149,35 +168,41 @@ class Store(Catalogue):
         marked = []
         for run in self.abandoned():
             try:
-                self.end_run(run, "interrupted", error="The process that executed it ended before the run did.")
+                reason = "The process that executed it ended before the run did."
+                self.end_run(run, "interrupted", error=reason, abandoned=True)
             except FinishedError:
                 continue
             marked.append(run)
         return marked
 
     def reset_run(self, run: str) -> None:
-        """Queue an interrupted or failed run again; what it had recorded is dropped."""
-        with self._dropping() as drop:
-            self.requeue_run(run, lambda: drop([run]))
+        """Queue an interrupted or failed run again; what it had recorded is dropped.
+
+        If the process ends in between, the run is a queued one that nobody executes any more, its old log still there:
+        whoever recovers marks it interrupted with that log again.
+        """
+        self.requeue_run(run)
+        self._drop([run])
 
     def purge(self, before: str) -> None:
-        """Remove experiments that were deleted before that time, with their files."""
-        with self._dropping() as drop:
-            self.purge_deleted(before, drop)
+        """Remove experiments that were deleted before that time, with their files.
 
-    @contextmanager
-    def _dropping(self) -> Iterator[Callable[[Sequence[str]], None]]:
-        """Gives a function that puts the files of runs aside at once; they are removed when the block ends.
-
-        If the process ends before that, `recover` removes them.
+        If the process ends in between, files are left that belong to nothing, and no row is left without its files.
         """
-        aside: list[Path] = []
+        self._drop(self.purge_deleted(before))
 
-        def drop(dropped: Sequence[str]) -> None:
-            present = [folder for folder in map(self.folder, dropped) if folder.is_dir()]
-            aside.extend(folder.rename(folder.with_name(temporary_name("dropped"))) for folder in present)
+    def _drop(self, dropped: Sequence[str]) -> None:
+        """Remove the files of runs, after the catalogue has it: rows can be rolled back, files cannot.
 
-        yield drop
+        All are put aside first, which is quick; what the process does not come to remove, `recover` does.
+        """
+        aside = []
+        for folder in map(self.folder, dropped):
+            if folder.is_dir():
+                aside.append(folder.rename(folder.with_name(temporary_name("dropped"))))
+        with self._lock:
+            for key in [key for key in self._growing if key[0] in dropped]:
+                del self._growing[key]
         for folder in aside:
             shutil.rmtree(folder, ignore_errors=True)
 

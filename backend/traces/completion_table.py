@@ -4,28 +4,36 @@ The table says nothing of submissions, nodes or moves: both runs submit every jo
 time, and have no nodes.
 """
 
+from collections.abc import Collection
+
 from backend.model import events as ev
 from backend.model.objects import Job
 from backend.traces.errors import TraceError
-from backend.traces.tables import fitted, header_and_rows, seconds
+from backend.traces.tables import check_name, fitted, header_and_rows, seconds
 
 ARMS = ("default", "migrated")
 DEFAULT_NAMES = ("default", "default_s", "default seconds", "ns", "ns_s")
 MIGRATED_NAMES = ("migrated", "migrated_s", "migrated seconds", "specon", "specon_s")
 
 
+def is_header(columns: Collection[str]) -> bool:
+    """Whether a first line with these names, in small letters, is that of such a table."""
+    return "job" in columns and all(any(one in columns for one in names) for names in (DEFAULT_NAMES, MIGRATED_NAMES))
+
+
 def read(content: bytes, name: str = "completion table") -> list[tuple[str, float, float]]:
     """Job, default seconds, migrated seconds. Raises TraceError."""
     first, columns, rows = header_and_rows(content, name)
-    default = next((columns.index(one) for one in DEFAULT_NAMES if one in columns), None)
-    migrated = next((columns.index(one) for one in MIGRATED_NAMES if one in columns), None)
-    if "job" not in columns or default is None or migrated is None:
+    if not is_header(columns):
         raise TraceError(name, first, "must be job,default_s,migrated_s (or job,NS_s,SpeCon_s)")
+    default, migrated = (
+        next(columns.index(one) for one in names if one in columns) for names in (DEFAULT_NAMES, MIGRATED_NAMES)
+    )
     found: list[tuple[str, float, float]] = []
     seen: dict[str, int] = {}
     for line, written in rows:
         cells = fitted(written, columns, name, line, needed=len(columns))
-        job = cells[columns.index("job")]
+        job = check_name(cells[columns.index("job")], name, line)
         job = f"job{job}" if job.isdecimal() else job
         if not job:
             raise TraceError(name, line, "must name a job")

@@ -5,17 +5,27 @@ default placement; job_node_info.csv holds the same as lines `job,node`, with or
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from backend.model import events as ev
 from backend.model.objects import Job, Node, Pod
 from backend.traces.errors import TraceError
 from backend.traces.migration_log import NODE_CPU_MILLIS, NODE_MEMORY_BYTES
-from backend.traces.tables import base_job, csv_rows, pod_order, text_of
+from backend.traces.tables import base_job, check_name, csv_rows, pod_order, text_of
 
 _PLAIN = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 NOT_BOUND = "<none>"
 """What kubectl writes for a pod without a node."""
+
+
+def is_listing_header(words: Collection[str]) -> bool:
+    """Whether a first line with these words is that of kubectl's listing."""
+    return sorted(word.upper() for word in words) == ["NAME", "NODE"]
+
+
+def is_job_node_info_header(cells: Sequence[str]) -> bool:
+    """Whether a first line with these cells, in small letters, is the one that job_node_info.csv may have."""
+    return list(cells) in (["job", "node"], ["name", "node"])
 
 
 def read_listing(content: bytes, name: str = "node listing") -> dict[str, str]:
@@ -27,13 +37,13 @@ def read_listing(content: bytes, name: str = "node listing") -> dict[str, str]:
         if not cells:
             continue
         if columns is None:
-            if sorted(cell.upper() for cell in cells) != ["NAME", "NODE"]:
+            if not is_listing_header(cells):
                 raise TraceError(name, line, "the first line must be NODE NAME")
             columns = (0, 1) if cells[0].upper() == "NODE" else (1, 0)
             continue
         if len(cells) != 2:
             raise TraceError(name, line, f"must hold a node and a pod, not {len(cells)} words")
-        node, pod = cells[columns[0]], cells[columns[1]]
+        node, pod = (check_name(cells[column], name, line) for column in columns)
         if pod in found:
             raise TraceError(name, line, f"pod '{pod[:60]}' is there already")
         if node != NOT_BOUND:
@@ -54,16 +64,17 @@ def read_job_node_info(content: bytes, name: str = "job_node_info.csv") -> dict[
     pods: dict[str, str] = {}
     seen: set[str] = set()
     for number, (line, cells) in enumerate(csv_rows(content, name)):
-        if number == 0 and [cell.lower() for cell in cells[:2]] in (["job", "node"], ["name", "node"]):
+        if number == 0 and is_job_node_info_header([cell.lower() for cell in cells[:2]]):
             continue
         if len(cells) != 2 or not all(cells):
             raise TraceError(name, line, "must be job,node")
-        pod, job = cells[0], base_job(cells[0])
+        pod, node = (check_name(cell, name, line) for cell in cells)
+        job = base_job(pod)
         if pod in seen:
             raise TraceError(name, line, f"'{pod[:60]}' is there already")
         seen.add(pod)
         if job not in pods or pod_order(pod) < pod_order(pods[job]):
-            pods[job], found[job] = pod, cells[1]
+            pods[job], found[job] = pod, node
     if not found:
         raise TraceError(name, None, "holds no job")
     return found

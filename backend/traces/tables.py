@@ -12,7 +12,10 @@ MAX_BYTES = 50 * 2**20
 """Files of these kinds are kilobytes; beyond this it is another file."""
 MAX_SECONDS = 1e11
 """About the year 5100; more are milliseconds or no time at all, and sums of them would lose the seconds."""
+MAX_NAME = 253
+"""Characters of a name, as Kubernetes has them (RFC 1123 subdomains)."""
 _NUMBER = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?", re.ASCII | re.IGNORECASE)
+_HEAD_BYTES = 64 * 1024
 _SUFFIX = re.compile(r"(-(migrated|restarted)(-[0-9]{1,9})?)+$")
 
 
@@ -41,6 +44,13 @@ def csv_rows(content: bytes, name: str) -> Iterator[tuple[int, list[str]]]:
         raise TraceError(name, reader.line_num, str(error)) from None
 
 
+def first_cells(content: bytes) -> list[str]:
+    """The cells of the first line that holds any, in small letters; nothing is refused."""
+    text = content[:_HEAD_BYTES].decode("utf-8-sig", "replace")
+    line = next((line for line in text.splitlines() if line.strip(" \t,")), "")
+    return [cell.strip().lower() for cell in next(csv.reader([line]), [])]
+
+
 def header_and_rows(content: bytes, name: str) -> tuple[int, list[str], Iterator[tuple[int, list[str]]]]:
     """Line and names (in small letters) of the header, and the rows below it. Raises TraceError."""
     rows = csv_rows(content, name)
@@ -61,6 +71,14 @@ def fitted(cells: list[str], columns: Sequence[str], name: str, line: int, *, ne
     if len(cells) < needed or any(cells[width:]):
         raise TraceError(name, line, f"has {len(cells)} cells, the first line has {width}")
     return cells[:width] + [""] * (width - len(cells))
+
+
+def check_name(text: str, name: str, line: int) -> str:
+    """The name of a job or node, if it is no longer than one can be. Raises TraceError."""
+    if len(text) > MAX_NAME:
+        problem = f"'{text[:40]}...' has {len(text):,} characters; a name has at most {MAX_NAME}"
+        raise TraceError(name, line, problem)
+    return text
 
 
 def seconds(text: str) -> float | None:

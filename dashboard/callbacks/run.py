@@ -12,6 +12,7 @@ from dashboard.figures import cpu, placement, progress
 from dashboard.figures.lanes import swimlane
 from dashboard.figures.view import View
 from dashboard.formats import plural
+from dashboard.pages import decision
 from dashboard.pages import run as pages
 from dashboard.pages import run_tables as tables
 from dashboard.source import Problem, Source, first_problem
@@ -120,7 +121,7 @@ def _content(app: Dash, source: Source, links: Links) -> None:
         State(pages.NAME, "data"),
     )
     def open_tab(search: str, name: str) -> Any:
-        return tab(source, name, search or "")
+        return tab(source, links, name, search or "")
 
     @app.callback(
         Output(pages.CONTENT, "children", allow_duplicate=True),
@@ -137,11 +138,11 @@ def _content(app: Dash, source: Source, links: Links) -> None:
         if state.tab not in ("jobs", "decisions"):
             return no_update
         kind = "jobs" if state.tab == "jobs" else state.kind
-        rows = _rows(source, name, kind)
+        rows = _rows(source, links, name, kind)
         if isinstance(rows, Problem):
             return no_update  # the banner says it
         if not rows or pages.grid_id(kind) not in grids:
-            return tab(source, name, search or "")
+            return tab(source, links, name, search or "")
         set_props(pages.grid_id(kind), {"rowData": rows})
         set_props(pages.COUNT, {"children": plural(len(rows), "job" if kind == "jobs" else "decision")})
         return no_update
@@ -158,10 +159,7 @@ def _content(app: Dash, source: Source, links: Links) -> None:
         rows = [row for of_grid in selected if isinstance(of_grid, list) for row in of_grid]
         if not rows:
             return no_update if any(selected) else None
-        found = _tables(source, name, "decisions", "considerations")
-        if isinstance(found, Problem):
-            return problem(found)
-        return tables.detail(urlstate.run_state(search or "").kind, *found, rows[0], plugins(source))
+        return in_full(source, name, urlstate.run_state(search or "").kind, str(rows[0].get("id")))
 
     # The address says which decision is shown, so that it can be sent to somebody; the page is not drawn again for it.
     app.clientside_callback(
@@ -172,21 +170,36 @@ def _content(app: Dash, source: Source, links: Links) -> None:
     )
 
 
-def plugins(source: Source) -> dict[str, str]:
-    """What filters and scores do, by name; empty while the backend does not say."""
-    found = source.plugins()
-    return {} if isinstance(found, Problem) else found
+def in_full(source: Source, name: str, kind: str, identity: str) -> Any:
+    """The decision with the id of a row; None if there is none."""
+    if kind == "migrations":
+        found = _tables(source, name, "considerations")
+        return problem(found) if isinstance(found, Problem) else tables.considered_detail(found[0], identity)
+    seq, run = tables.placement_seq(identity), source.run(name)
+    if seq is None:
+        return None
+    made = run if isinstance(run, Problem) else source.decision(name, seq, run.get("rev"))
+    return problem(made) if isinstance(made, Problem) else decision.placement(made)
 
 
-def _rows(source: Source, name: str, kind: str) -> list[dict[str, Any]] | Problem:
-    """Rows of the table on screen."""
-    found = _tables(source, name, *(("jobs",) if kind == "jobs" else ("decisions", "considerations")))
-    if isinstance(found, Problem):
-        return found
-    return tables.job_rows(*found) if kind == "jobs" else tables.listed(kind, *found)
+def _rows(source: Source, links: Links, name: str, kind: str) -> list[dict[str, Any]] | Problem:
+    """Rows of the table on screen: "jobs", "placements" or "migrations"."""
+    if kind == "migrations":
+        considered = _tables(source, name, "considerations")
+        return considered if isinstance(considered, Problem) else tables.listed(considered[0])
+    run = source.run(name)
+    if isinstance(run, Problem):
+        return run
+    made = source.decisions(name, run.get("rev"))
+    if isinstance(made, Problem):
+        return made
+    if kind == "placements":
+        return tables.placements(made)
+    jobs = source.table(name, "jobs", run.get("rev"))
+    return jobs if isinstance(jobs, Problem) else tables.job_rows(jobs, made, lambda seq: links.decision(name, seq))
 
 
-def tab(source: Source, name: str, search: str) -> Any:
+def tab(source: Source, links: Links, name: str, search: str) -> Any:
     """What is under the tabs."""
     state = urlstate.run_state(search)
     found = source.run(name)
@@ -204,14 +217,15 @@ def tab(source: Source, name: str, search: str) -> Any:
         if isinstance(reported, Problem):
             return problem(reported)
         return pages.progress_tab(progress.reporting_jobs(reported), state)
+    rows = _rows(source, links, name, "jobs" if state.tab == "jobs" else state.kind)
+    if isinstance(rows, Problem):
+        return problem(rows)
     if state.tab == "jobs":
-        jobs = source.table(name, "jobs", found.get("rev"))
-        return problem(jobs) if isinstance(jobs, Problem) else tables.jobs_tab(jobs)
-    made, considered = (source.table(name, table, found.get("rev")) for table in ("decisions", "considerations"))
-    failed = first_problem(made, considered)
-    if failed or isinstance(made, Problem) or isinstance(considered, Problem):
-        return problem(failed or made)
-    return tables.decisions_tab(search, state, made, considered, migration_name(found), plugins(source))
+        return tables.jobs_tab(rows)
+    # An id that no row has, such as one of another run, opens nothing.
+    known = any(row["id"] == state.decision for row in rows)
+    shown = in_full(source, name, state.kind, state.decision) if known else None
+    return tables.decisions_tab(search, state, rows, migration_name(found), shown)
 
 
 def migration_name(run: dict[str, Any]) -> str:

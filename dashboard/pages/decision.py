@@ -1,18 +1,21 @@
-"""One decision in full: the sentence, the nodes by scores as a table that sorts, who refused which node and why."""
+"""One decision in full: the sentence, the nodes by scores as a table that sorts, who refused which node and why.
 
-import json
+What it shows is the API's answer: /runs/{run}/decisions/{seq}.
+"""
+
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dash import html
 
 from dashboard.components import grid
+from dashboard.figures.timeaxis import clock
 from dashboard.formats import MISSING, number, plural
 
 SCORES, REFUSED = "score", "refused"
 LETTER_PX = 8
 """Width of a letter of a heading, roughly: a group is as wide as its name."""
-NOT_LISTED = "more nodes, not listed"
+UNDESCRIBED = "not described: its package is not installed here, or says nothing of it"
 
 
 def table_id(of: str) -> dict[str, str]:
@@ -20,53 +23,48 @@ def table_id(of: str) -> dict[str, str]:
     return {"part": "decision-table", "of": of}
 
 
-def placement(row: Mapping[str, Any], plugins: Mapping[str, str]) -> html.Section:
-    """A scheduler's decision; `plugins` is name of a filter or score -> what it does."""
-    given = as_mapping(row.get("detail"))
-    chosen = row.get("node") if row.get("node") not in (None, "none") else None
-    scored = score_rows(given, chosen)
-    refused = refused_rows(given, as_mapping(row.get("refused_counts")), plugins)
-    names = [str(score.get("plugin")) for score in given.get("scores") or ()]
+def placement(made: Mapping[str, Any]) -> html.Section:
+    """A scheduler's decision."""
     return html.Section(
         [
-            html.H2(f"{row.get('pod')} at {row.get('time')}"),
-            html.P(row.get("reason") or "", className="sentence"),
+            html.H2(f"{made['pod']} at {clock(made['time_s'])}"),
+            html.P(made["reason"], className="sentence"),
             html.Dl(
-                [html.Div([html.Dt(name), html.Dd(value or MISSING)]) for name, value in _facts(row, given)],
+                [html.Div([html.Dt(name), html.Dd(value or MISSING)]) for name, value in _facts(made)],
                 className="inline-facts",
             ),
-            *_scores(given, scored, int(row.get("feasible") or 0)),
-            _glossary(names, plugins),
-            *_refusals(refused),
+            *_scores(made),
+            *_refusals(made["refusals"]),
         ],
         className="panel padded",
     )
 
 
-def _facts(row: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    yield "Scheduler", row.get("policy")
-    yield "Node", row.get("node")
-    yield "Nodes that fit", number(row.get("feasible"), 0)
-    yield "Refused", number(sum(as_mapping(row.get("refused_counts")).values()), 0)
-    if given.get("needed_images"):
-        yield "To pull", ", ".join(given["needed_images"])
+def _facts(made: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield "Scheduler", made["policy"]
+    yield "Job", made["job"]
+    yield "Node", made["node"] or ("none, and none could ever take it" if made["permanent"] else "none")
+    yield "Nodes that fit", number(made["feasible"], 0)
+    yield "Refused", number(made["refused"], 0)
+    if made["needed_images"]:
+        yield "To pull", ", ".join(made["needed_images"])
 
 
-def score_rows(given: Mapping[str, Any], chosen: Any) -> list[dict[str, Any]]:
+def score_rows(made: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A row for each node that the decision lists: rank, total, and of each score raw value, score and contribution."""
-    nodes, totals, scores = given.get("nodes") or [], given.get("totals") or [], given.get("scores") or []
     rows = []
-    for place, node in enumerate(nodes):
-        total = at(totals, place)
-        row: dict[str, Any] = {"id": str(node), "node": str(node), "chosen": node == chosen, "total": total}
-        # Equals share a rank, so that a choice among equals is seen as one.
-        row["rank"] = None if total is None else 1 + sum(other is not None and other > total for other in totals)
-        for number_, score in enumerate(scores):
-            value, weight = at(score.get("normalised"), place), score.get("weight")
-            raw = at(score.get("raw"), place)
-            row[f"raw{number_}"] = value if raw is None else raw
-            row[f"value{number_}"] = value
-            row[f"part{number_}"] = value * weight if value is not None and weight is not None else None
+    for place, node in enumerate(made["nodes"]):
+        row: dict[str, Any] = {
+            "id": node,
+            "node": node,
+            "chosen": node == made["node"],
+            "rank": at(made["ranks"], place),
+            "total": at(made["totals"], place),
+        }
+        for column, score in enumerate(made["scores"]):
+            row[f"raw{column}"] = at(score["raw"], place)
+            row[f"value{column}"] = at(score["normalised"], place)
+            row[f"part{column}"] = at(score["weighted"], place)
         rows.append(row)
     return rows
 
@@ -74,19 +72,20 @@ def score_rows(given: Mapping[str, Any], chosen: Any) -> list[dict[str, Any]]:
 def score_columns(scores: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The columns of `score_rows`: one group a score, with its weight, and what comes of it where it is not 1."""
     columns = [
-        {**grid.text_column("node", "Node", minWidth=150, pinned="left"), "cellRenderer": "PodshiftChosen"},
+        {**grid.text_column("node", "Node", minWidth=150), "cellRenderer": "PodshiftChosen"},
         _number("rank", "Rank", 80),
         _number("total", "Total", 95),
     ]
     for place, score in enumerate(scores):
-        heading = f"{score.get('plugin')} × {number(score.get('weight'), 5).rstrip('0').rstrip('.')}"
-        parts = [("raw", "Raw")] if score.get("raw") else []
+        heading = f"{score['plugin']} × {number(score['weight'], 5)}"
+        parts = [("raw", "Raw")] if score["raw"] != score["normalised"] else []
         parts.append(("value", "Score"))
-        if score.get("weight") != 1:
+        if score["weight"] != 1:
             parts.append(("part", "× weight"))
         width = max(90, (len(heading) * LETTER_PX + 44) // len(parts))
         children = [_number(f"{part}{place}", words, width) for part, words in parts]
-        columns.append({"headerName": heading, "children": children})
+        tip = score["description"] or UNDESCRIBED
+        columns.append({"headerName": heading, "headerTooltip": tip, "children": children})
     return columns
 
 
@@ -97,33 +96,29 @@ def _number(name: str, heading: str, width: int) -> dict[str, Any]:
     }
 
 
-def refused_rows(
-    given: Mapping[str, Any], counts: Mapping[str, Any], plugins: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    """A row for each refused node that is listed, and one for those of a filter that are not."""
-    named = as_mapping(given.get("refused"))
-    rows = []
-    for name in dict.fromkeys([*counts, *named]):
-        listed = [str(node) for node in named.get(name) or ()]
-        what = plugins.get(name, "")
-        rows += [{"id": f"{name}/{node}", "node": node, "filter": name, "what": what} for node in listed]
-        left = int(counts.get(name) or 0) - len(listed)
-        if left > 0:
-            words = f"{left:,} {NOT_LISTED}"
-            rows.append({"id": f"{name}/", "node": words, "filter": name, "what": what})
-    return rows
+def refused_rows(refusals: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each refused node that is listed."""
+    return [
+        {"id": f"{one['filter']}/{node}", "node": node, "filter": one["filter"]}
+        for one in refusals
+        for node in one["nodes"]
+    ]
 
 
-def _scores(given: Mapping[str, Any], rows: list[dict[str, Any]], feasible: int) -> list[Any]:
-    scores = given.get("scores") or []
+def _scores(made: Mapping[str, Any]) -> list[Any]:
+    scores = made["scores"]
+    rows = score_rows(made)
     if not rows:
         return [html.P("No node was scored.", className="quiet")]
-    more = feasible - len(rows)
     words = f"{plural(len(rows), 'node')} by total"
+    more = made["feasible"] - len(rows)
     if more > 0:
         words += f"; {more:,} that fit as well are not listed"
+    equals = sum(rank == 1 for rank in made["ranks"])
     if not scores:
         words += "; this scheduler chooses without scores"
+    elif equals > 1:
+        words += f"; {equals:,} of them share the highest total, and the sentence above says how one was taken"
     return [
         html.H3("Nodes and their scores"),
         html.P(words, className="quiet"),
@@ -132,48 +127,61 @@ def _scores(given: Mapping[str, Any], rows: list[dict[str, Any]], feasible: int)
             role="region",
             **{"aria-label": "Scores of the nodes"},
         ),
+        _glossary(scores),
     ]
 
 
-def _glossary(names: Sequence[str], plugins: Mapping[str, str]) -> html.Details | None:
-    known = [(name, plugins[name]) for name in names if plugins.get(name)]
-    if not known:
+def _glossary(scores: Sequence[Mapping[str, Any]]) -> html.Details | None:
+    if not scores:
         return None
-    entries = [html.Div([html.Dt(name), html.Dd(words)]) for name, words in known]
+    entries = [html.Div([html.Dt(score["plugin"]), html.Dd(score["description"] or UNDESCRIBED)]) for score in scores]
     return html.Details([html.Summary("What these scores look at"), html.Dl(entries, className="plugin-words")])
 
 
-def _refusals(rows: list[dict[str, Any]]) -> list[Any]:
-    if not rows:
+def _refusals(refusals: Sequence[Mapping[str, Any]]) -> list[Any]:
+    if not refusals:
         return [html.P("No filter refused a node.", className="quiet")]
+    headings = ("Filter", "Refused", "Listed below", "It lets through")
+    filters = [
+        (one["filter"], number(one["count"], 0), number(len(one["nodes"]), 0), one["description"] or UNDESCRIBED)
+        for one in refusals
+    ]
     columns = [
         grid.text_column("node", "Refused node", minWidth=150),
         grid.text_column("filter", "By", minWidth=160),
-        grid.long_text_column("what", "The filter lets through", flex=3, minWidth=280),
     ]
+    rows = refused_rows(refusals)
     return [
         html.H3("Refused nodes"),
         html.Div(
+            html.Table(
+                [
+                    html.Thead(html.Tr([html.Th(heading, scope="col") for heading in headings])),
+                    html.Tbody(
+                        [
+                            html.Tr([html.Th(first, scope="row"), *[html.Td(value) for value in rest]])
+                            for first, *rest in filters
+                        ]
+                    ),
+                ],
+                className="plain filters",
+            ),
+            className="table-scroll",
+            tabIndex="0",
+            role="region",
+            **{"aria-label": "Filters that refused nodes"},
+        ),
+        html.Div(
             grid.grid(table_id(REFUSED), columns, rows, page_size=10),
             role="region",
+            className="refused-nodes",
             **{"aria-label": "Refused nodes"},
-        ),
+        )
+        if rows
+        else None,
     ]
 
 
-def as_mapping(value: Any) -> dict[str, Any]:
-    """A mapping that a table holds as JSON; empty for anything else."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    try:
-        read = json.loads(value) if value else {}
-    except (ValueError, TypeError):
-        return {}
-    return read if isinstance(read, dict) else {}
-
-
-def at(values: Any, place: int) -> float | None:
-    """The number at a place of a list, if it is one."""
-    if isinstance(values, list) and place < len(values) and isinstance(values[place], int | float):
-        return values[place]
-    return None
+def at(values: Sequence[Any], place: int) -> float | None:
+    """The number at a place of a list, if there is one."""
+    return values[place] if place < len(values) else None

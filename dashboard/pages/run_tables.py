@@ -1,6 +1,7 @@
 """The tabs of a run that are tables: jobs, decisions, configuration."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -11,7 +12,6 @@ from dashboard.components.states import empty
 from dashboard.figures.timeaxis import clock
 from dashboard.figures.view import Columns, rows_of
 from dashboard.formats import MISSING, number, plural
-from dashboard.pages import decision
 from dashboard.pages.run import COUNT, DETAIL, grid_id, toggle
 from dashboard.urlstate import RunState
 
@@ -37,14 +37,27 @@ JOB_COLUMNS = (
 )  # fmt: skip
 
 
-def job_rows(jobs: Columns) -> list[dict[str, Any]]:
-    """Rows of the jobs."""
-    return [dict(zip(JOB_COLUMNS, row, strict=True), id=row[0]) for row in rows_of(jobs, *JOB_COLUMNS)]
+def job_rows(jobs: Columns, decisions: Sequence[Mapping[str, Any]], href: Callable[[int], str]) -> list[dict[str, Any]]:
+    """Rows of the jobs; `href` is the address of a decision by its sequence number.
+
+    A job that was placed leads to the decision that chose its first node, another to the last that found it none.
+    """
+    rows = [dict(zip(JOB_COLUMNS, row, strict=True), id=row[0]) for row in rows_of(jobs, *JOB_COLUMNS)]
+    chosen: dict[str, int] = {}
+    refused: dict[str, int] = {}
+    for made in decisions:
+        if made["node"]:
+            chosen.setdefault(made["job"], made["seq"])
+        else:
+            refused[made["job"]] = made["seq"]
+    for row in rows:
+        seq = (chosen if row["first_node"] else refused).get(row["job"])
+        row["decision"] = None if seq is None else href(seq)
+    return rows
 
 
-def jobs_tab(jobs: Columns) -> list[Any]:
-    """All jobs of the run."""
-    rows = job_rows(jobs)
+def jobs_tab(rows: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """All jobs of the run, as `job_rows` gives them."""
     if not rows:
         return [empty("No jobs yet", "No job has been submitted so far.")]
     columns = [
@@ -58,7 +71,7 @@ def jobs_tab(jobs: Columns) -> list[Any]:
         grid.number_column("migrations", "Migrations", minWidth=110),
         grid.number_column("core_s", "CPU time (core-s)", minWidth=140),
         grid.number_column("lost_core_s", "Wasted (core-s)", minWidth=140),
-        grid.text_column("first_node", "First node", minWidth=120),
+        {**grid.text_column("first_node", "First node", minWidth=120), "cellRenderer": "PodshiftPlaced"},
         grid.text_column("last_node", "Last node", minWidth=120),
         grid.text_column("reason", "Reason", minWidth=160),
     ]
@@ -69,15 +82,11 @@ def jobs_tab(jobs: Columns) -> list[Any]:
 def decisions_tab(
     search: str,
     state: RunState,
-    decisions: Columns,
-    considerations: Columns,
+    rows: Sequence[Mapping[str, Any]],
     migration: str,
-    plugins: Mapping[str, str],
+    shown: Any,
 ) -> list[Any]:
-    """Placements, or what was considered for migration; the detail of the chosen row below.
-
-    `plugins` is name of a filter or score -> what it does.
-    """
+    """Placements, or what was considered for migration: `rows`; the chosen one in full below: `shown`."""
     kinds = toggle(
         search,
         "kind",
@@ -85,22 +94,23 @@ def decisions_tab(
         (("placements", "Placements"), ("migrations", "Migrations considered")),
         "Kind of decisions",
     )
-    rows = listed(state.kind, decisions, considerations)
     if not rows:
         return [_section("Decisions", _none(state.kind, migration), kinds)]
+    time = {**grid.number_column("time_s", "Time", minWidth=80, maxWidth=95), "cellRenderer": "PodshiftTime"}
     if state.kind == "placements":
         columns = [
-            {"field": "time", "headerName": "Time", "minWidth": 80, "maxWidth": 95},
+            time,
             grid.text_column("pod", "Pod", minWidth=120),
+            grid.text_column("job", "Job", minWidth=110),
             grid.text_column("node", "Node", minWidth=105),
             grid.text_column("policy", "Scheduler", minWidth=125, maxWidth=140),
-            grid.number_column("feasible", "Nodes that fit", minWidth=85, maxWidth=105),
-            grid.number_column("refused", "Refused", minWidth=85, maxWidth=105),
+            grid.number_column("feasible", "Nodes that fit", minWidth=95, maxWidth=105),
+            grid.number_column("refused", "Refused", minWidth=95, maxWidth=105),
             grid.long_text_column("reason", "Why", flex=4, minWidth=300),
         ]
     else:
         columns = [
-            {"field": "time", "headerName": "Time", "minWidth": 80, "maxWidth": 95},
+            time,
             grid.text_column("job", "Job", minWidth=120),
             grid.text_column("move", "Where to", minWidth=150),
             grid.long_text_column("verdict", "Verdict", minWidth=150),
@@ -108,7 +118,6 @@ def decisions_tab(
             grid.long_text_column("reason", "Why", flex=4, minWidth=320),
         ]
     chosen = next((row for row in rows if row["id"] == state.decision), None)
-    shown = detail(state.kind, decisions, considerations, chosen, plugins) if chosen else None
     table = grid.grid(
         grid_id(state.kind),
         columns,
@@ -117,34 +126,25 @@ def decisions_tab(
         options={"rowSelection": {"mode": "singleRow", "checkboxes": False, "enableClickSelection": True}},
         selected=[chosen] if chosen else None,
     )
-    hint = "Choose a row to see what every node scored and who refused."
+    hint = "Choose a row (by click, or arrow keys and Space) to see what every node scored and who refused."
     return [
         _section(html.Span(plural(len(rows), "decision"), id=COUNT), table, kinds, hint),
         html.Div(shown, id=DETAIL, **{"aria-live": "polite"}),
     ]
 
 
-def placements(decisions: Columns) -> list[dict[str, Any]]:
+def placements(decisions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Rows of the scheduler's decisions."""
-    names = (
-        "seq",
-        "time_s",
-        "pod",
-        "job",
-        "node",
-        "policy",
-        "reason",
-        "feasible",
-        "permanent",
-        "refused_counts",
-        "detail",
-    )
-    rows = [dict(zip(names, row, strict=True)) for row in rows_of(decisions, *names)]
-    for place, row in enumerate(rows):
-        row |= {"id": f"d{row['seq'] if row['seq'] is not None else place}", "time": clock(row["time_s"] or 0.0)}
-        row["node"] = row["node"] or "none"
-        row["refused"] = sum(decision.as_mapping(row["refused_counts"]).values())
-    return rows
+    return [
+        {**made, "id": f"d{made['seq']}", "time": clock(made["time_s"]), "node": made["node"] or "none"}
+        for made in decisions
+    ]
+
+
+def placement_seq(identity: str) -> int | None:
+    """The sequence number that the id of a placement's row says, if it is one."""
+    digits = identity[1:] if identity.startswith("d") else ""
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 19 else None
 
 
 def considered(considerations: Columns) -> list[dict[str, Any]]:
@@ -176,33 +176,19 @@ def _none(kind: str, migration: str) -> html.Div:
     return empty("Nothing was considered", "This record does not hold migration decisions.")
 
 
-IN_FULL_ONLY = ("refused_counts", "detail", "candidates")
-"""Columns that the list does without: of thousands of decisions they would be megabytes for the browser."""
+def listed(considerations: Columns) -> list[dict[str, Any]]:
+    """Rows of what was considered, without the candidates, which only one in full shows."""
+    return [{name: value for name, value in row.items() if name != "candidates"} for row in considered(considerations)]
 
 
-def listed(kind: str, decisions: Columns, considerations: Columns) -> list[dict[str, Any]]:
-    """Rows of the list of decisions, without what only the detail of one shows."""
-    rows = placements(decisions) if kind == "placements" else considered(considerations)
-    return [{name: value for name, value in row.items() if name not in IN_FULL_ONLY} for row in rows]
-
-
-def detail(
-    kind: str,
-    decisions: Columns,
-    considerations: Columns,
-    chosen: Mapping[str, Any],
-    plugins: Mapping[str, str],
-) -> html.Section | None:
-    """One decision of the list in full; `plugins` is name of a filter or score -> what it does."""
-    rows = placements(decisions) if kind == "placements" else considered(considerations)
-    row = next((row for row in rows if row["id"] == chosen.get("id")), None)
-    if row is None:
-        return None
-    return decision.placement(row, plugins) if kind == "placements" else _considered_detail(row)
+def considered_detail(considerations: Columns, identity: str) -> html.Section | None:
+    """What was considered once, in full, by the id of its row."""
+    row = next((row for row in considered(considerations) if row["id"] == identity), None)
+    return None if row is None else _considered_detail(row)
 
 
 def _considered_detail(row: Mapping[str, Any]) -> html.Section:
-    candidates = decision.as_mapping(row.get("candidates"))
+    candidates = _as_mapping(row.get("candidates"))
     terms = list(dict.fromkeys(term for values in candidates.values() for term in values))
     table = [[node, *[number(values.get(term), 3) for term in terms]] for node, values in candidates.items()]
     facts = [
@@ -252,6 +238,15 @@ def _scores(headings: Sequence[str], rows: Sequence[Sequence[Any]], chosen: str,
         role="region",
         **{"aria-label": "Scores of the nodes"},
     )
+
+
+def _as_mapping(value: Any) -> dict[str, Any]:
+    """A mapping that a table holds as JSON; empty for anything else."""
+    try:
+        read = json.loads(value) if value else {}
+    except (ValueError, TypeError):
+        return {}
+    return read if isinstance(read, dict) else {}
 
 
 def config_tab(run: Mapping[str, Any]) -> list[Any]:

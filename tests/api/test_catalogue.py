@@ -42,6 +42,8 @@ def test_openapi_describes_every_endpoint(api: Api) -> None:
         "/api/v1/runs/{run}",
         "/api/v1/runs/{run}/stop",
         "/api/v1/runs/{run}/tables/{table}",
+        "/api/v1/runs/{run}/decisions",
+        "/api/v1/runs/{run}/decisions/{seq}",
         "/api/v1/runs/{run}/bundle",
         "/api/v1/runs/{run}/log",
         "/api/v1/import",

@@ -1,5 +1,8 @@
 """`podshift export` and `podshift import`."""
 
+import shutil
+import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +22,12 @@ KINDS = ("bundle", "migration-log", "node-listing", "completion-table", "job-nod
 
 @click.command(epilog=f"RUN is {NAMED}; only a bundle may hold several.")
 @click.argument("run", metavar="RUN")
-@click.option("-o", "--output", metavar="FILE", help="Where to write (- for stdout).  [default: named after the run]")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Where to write; - for stdout, which must not be a terminal for a bundle.  [default: named after the run]",
+)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="bundle", show_default=True)
 @click.option("--table", "name", default="jobs", show_default=True, help="The table to write as csv or json.")
 @home_option
@@ -31,25 +39,47 @@ def export(run: str, output: str | None, form: str, name: str, home: str) -> Non
     with store_errors(), complaints.file_errors():
         runs = select_runs(store, run)
         if form == "bundle":
-            from backend.store.bundles import export_bundle
-
             first = runs[0] if len(runs) == 1 else store.run(runs[0]).experiment
             path = Path(output or file_name(first, "", "podshift.zip"))
+            _write_bundle(store, runs, path, to_stdout=output == "-")
+        else:
+            if len(runs) != 1:
+                complaints.refuse(f"{run} names {len(runs)} runs; only a bundle may hold several.")
+            write, ending = _WRITERS[form]
+            text = write(store, runs[0], name)
+            path = Path(output or file_name(runs[0], "job_node_info" if form == "job-node-info" else name, ending))
             if output == "-":
-                complaints.refuse("a bundle is written into a file; name one with --output.")
-            export_bundle(store, runs, path)
+                click.echo(text, nl=False)
+            else:
+                _write_text(text, path)
+        if output != "-":
             click.echo(path)
-            return
-        if len(runs) != 1:
-            complaints.refuse(f"{run} names {len(runs)} runs; only a bundle may hold several.")
-        write, ending = _WRITERS[form]
-        text = write(store, runs[0], name)
-        if output == "-":
-            click.echo(text, nl=False)
-            return
-        path = Path(output or file_name(runs[0], "job_node_info" if form == "job-node-info" else name, ending))
+
+
+def _write_bundle(store: "Store", runs: list[str], path: Path, *, to_stdout: bool) -> None:
+    from backend.store.bundles import export_bundle
+
+    if to_stdout and sys.stdout.isatty():
+        complaints.refuse("a bundle is no text and stdout is a terminal; name a file with --output, or redirect stdout.")
+    if not to_stdout and path.is_dir():
+        complaints.refuse(f"{path} is a folder; name a file in it with --output.")
+    if not to_stdout and (path.is_file() or not path.exists()):
+        export_bundle(store, runs, path)
+        return
+    # A device or a pipe is written to, never replaced by a file.
+    with tempfile.TemporaryDirectory(prefix="podshift-export-") as folder:
+        whole = Path(folder) / "bundle.zip"
+        export_bundle(store, runs, whole)
+        with whole.open("rb") as bundle, click.open_file("-" if to_stdout else str(path), "wb") as stream:
+            shutil.copyfileobj(bundle, stream)
+            stream.flush()
+
+
+def _write_text(text: str, path: Path) -> None:
+    try:
         path.write_text(text, encoding="utf-8")
-        click.echo(path)
+    except OSError as error:  # where there is no room, it does not say which file it is about
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def _csv(store: "Store", run: str, table: str) -> str:
@@ -98,10 +128,17 @@ def import_(file: Path, kind: Any, home: str) -> None:
     """
     from backend.service.imports import ImportFileError, import_file
 
+    from backend.store.errors import is_disk_fault, unusable
+
     store = open_store(home)
     with complaints.file_errors():
         try:
-            for run in import_file(store, file, kind):
-                click.echo(run)
+            runs = import_file(store, file, kind)
         except ImportFileError as error:
             complaints.refuse(str(error))
+        except OSError as error:
+            if not is_disk_fault(error):
+                raise
+            complaints.give_up(f"{unusable(store.home, error)}.")
+    for run in runs:
+        click.echo(run)

@@ -40,7 +40,7 @@ def run(
     chosen = read_specification(specification, seeds=seeds, both=both, paced=paced)
     from backend.experiments.runner import Runner, create
 
-    store = open_store(home)
+    store = open_store(home, recovered=True)
     experiment = create(store, chosen)
     runner = Runner(store, jobs=jobs)
     stopped = False
@@ -50,10 +50,20 @@ def run(
     finally:
         runner.close()
     rows = [_row(row) for row in store.runs(experiment=experiment)[0]]
+    for row in rows:
+        if (ended := runner.unrecorded.get(row["id"])) is not None:
+            row |= {"status": ended.status, "error": ended.error}
     if as_json:
         click.echo(json.dumps({"experiment": experiment, "runs": rows}, indent=2))
     else:
         _print(rows)
+    if runner.fault is not None:
+        # Once, as it is the same for all; each run that failed by it has it in the store.
+        left = len(runner.unrecorded)
+        marked = f"; {left} of the runs could not even be marked as failed" if left else ""
+        complaints.give_up(f"{runner.fault}{marked}.")
+    if not as_json:
+        _print_errors(rows)
     if stopped:
         sys.exit(complaints.STOPPED)
     if any(row["status"] != "finished" for row in rows):
@@ -93,13 +103,19 @@ def _row(row: Any) -> dict[str, Any]:
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
-    header = ("run", "status", "jobs", "failed", "makespan s", "mean s", "longest s", "migrations", "log sha256")
+    header = (
+        *("run", "status", "jobs", "finished", "failed", "makespan s", "mean s", "longest s", "migrations"),
+        "log sha256",
+    )
     lines = []
     for row in rows:
         summary = row["summary"] or {}
-        names = ("finished", "failed", "makespan_s", "mean_completion_s", "max_completion_s", "migrations")
+        names = ("jobs", "finished", "failed", "makespan_s", "mean_completion_s", "max_completion_s", "migrations")
         lines.append((row["id"], row["status"], *(summary.get(name) for name in names), row["log_sha256"] or "-"))
     click.echo(table(header, lines))
+
+
+def _print_errors(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         if row["error"]:
             click.echo(f"{row['id']}: {row['error']}", err=True)

@@ -16,7 +16,7 @@ def runs(limit: int, as_json: bool, home: str) -> None:
     """List the runs that are stored, newest first."""
     import msgspec
 
-    rows, total = open_store(home).runs(limit=limit)
+    rows, total = open_store(home, recovered=True).runs(limit=limit)
     if as_json:
         hidden = {"pid"}
         plain = [{k: v for k, v in msgspec.to_builtins(row).items() if k not in hidden} for row in rows]
@@ -25,11 +25,12 @@ def runs(limit: int, as_json: bool, home: str) -> None:
     if not rows:
         click.echo("There are no runs yet; podshift run examples/seven-jobs.yaml makes two.", err=True)
         return
-    header = ("run", "status", "created (UTC)", "jobs", "makespan s", "mean s", "migrations")
+    header = ("run", "status", "created (UTC)", "jobs", "finished", "failed", "makespan s", "mean s", "migrations")
     lines = []
     for row in rows:
         summary = row.summary or {}
-        numbers = (summary.get(name) for name in ("jobs", "makespan_s", "mean_completion_s", "migrations"))
+        names = ("jobs", "finished", "failed", "makespan_s", "mean_completion_s", "migrations")
+        numbers = (summary.get(name) for name in names)
         lines.append((row.id, row.status, row.created_at[:19].replace("T", " "), *numbers))
     click.echo(table(header, lines))
     if total > len(rows):

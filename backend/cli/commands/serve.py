@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from backend.cli import complaints
-from backend.cli.home import home_option
+from backend.cli.home import home_option, open_store
 from backend.cli.servers import LOOPBACK, listen, port_of
 
 
@@ -29,6 +29,9 @@ def serve(port: int, jobs: int | None, allow_host: tuple[str, ...], fd: int | No
             listener = listen(port)
         except (OSError, OverflowError) as error:
             complaints.refuse(f"port {port} of {LOOPBACK} cannot be opened ({error}); choose another with --port.")
+    # A store that cannot be used is to be known before anybody goes to the address.
+    open_store(home, recovered=True).close()
+    if fd is None:
         click.echo(f"http://{LOOPBACK}:{port_of(listener)}/api/v1/openapi.json")
     from backend.service.server import serve_on
 

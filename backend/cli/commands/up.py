@@ -94,6 +94,8 @@ def _wait_until_ready(servers: list[Server], stopped: list[int]) -> bool:
         if stopped:
             return False
         for server in servers:
+            if server.exit_code() == complaints.NOT_DONE and server is servers[0]:
+                sys.exit(complaints.NOT_DONE)  # the backend has said why
             if server.exit_code() is not None:
                 complaints.give_up(f"the {server.name} ended at once (exit code {server.exit_code()}); see above.")
         if time.monotonic() > deadline:

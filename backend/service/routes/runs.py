@@ -6,16 +6,20 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
+from fastapi import Path as ParameterPath
 from pydantic import BaseModel, Field
 from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response, StreamingResponse
 
 from backend.experiments import configuration
+from backend.folds import decisions as placements
 from backend.model import events as ev
+from backend.scheduling.plugins import describe
 from backend.service import answers, tables
 from backend.service.audit import note
 from backend.service.comparisons import stored_specification
 from backend.service.context import Here
+from backend.service.decisions import Decision, Decisions
 from backend.service.downloads import disposition, file_name
 from backend.service.problems import Problem
 from backend.store.bundles import export_bundle
@@ -24,6 +28,8 @@ from backend.store.rows import OPEN
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
 
+MOST_DECISIONS = 10_000
+"""Decisions of one answer."""
 _LOG_BLOCK = 2_000
 """Events in one piece of a log that is sent."""
 
@@ -119,6 +125,32 @@ def table(
         return _file(to_json(part), "application/json", file_name(run, table, "json"))
     answer = {"columns": tables.columns(part), "rows": part.num_rows, "total": total, "rev": revision}
     return Response(tables.encode(answer), media_type="application/json")
+
+
+@router.get("/{run}/decisions", response_model=Decisions)
+def decisions(
+    run: str,
+    service: Here,
+    job: Annotated[str | None, Query(max_length=253, description="only those of this job's pods")] = None,
+    placed: Annotated[bool | None, Query(description="only those that chose a node (true) or none (false)")] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_DECISIONS)] = 100,
+    offset: Annotated[int, Query(ge=0)] = 0,
+) -> Response:
+    """The placement decisions of a run, drawn from its log; of a running run, those so far."""
+    revision = service.revision(run)
+    chosen = placements.select(service.store.table(run, "decisions"), job=job, placed=placed)
+    items = placements.entries(chosen.slice(offset, limit))
+    answer = {"items": items, "total": chosen.num_rows, "rev": revision}
+    return Response(tables.encode(answer), media_type="application/json")
+
+
+@router.get("/{run}/decisions/{seq}", response_model=Decision)
+def decision(run: str, seq: Annotated[int, ParameterPath(ge=0, lt=2**63)], service: Here) -> Response:
+    """One placement decision in full: every listed node by scores, and which filter refused which nodes."""
+    found = placements.in_full(service.store.table(run, "decisions"), seq, describe())
+    if found is None:
+        raise Problem(404, f"The event {seq} of this run's log is no placement decision.")
+    return Response(tables.encode(found), media_type="application/json")
 
 
 @router.get("/{run}/log")
