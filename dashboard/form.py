@@ -113,7 +113,8 @@ def to_values(specification: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
         "side": side,
         "scheduler": scheduler.get("name") or "default",
         "migration": migration.get("name") or "specon",
-        "pin": bool(specification.get("pin_initial_placement", side == "both")),
+        # Pinned by default only where `both` stands for the arms; arms that are spelled out say so themselves.
+        "pin": bool(specification.get("pin_initial_placement", bool(specification.get("both")))),
         "seeds": write_seeds(specification.get("seeds", 1)),
     }
     parameters = {

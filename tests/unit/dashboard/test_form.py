@@ -156,3 +156,11 @@ def test_optional_and_referenced_parameters_are_understood() -> None:
     assert mode.choices == ("a", "b")
     assert parameters.changed(schema, {"budget": "3", "mode": "a"}) == {"budget": 3}
     assert parameters.changed(schema, {"budget": ""}) == {}
+
+
+def test_arms_that_are_spelled_out_are_pinned_only_if_they_say_so() -> None:
+    arms = [{"name": "default"}, {"name": "skippy", "scheduler": "skippy"}]
+    values, _, _ = to_values({"name": "x", "arms": arms})
+    assert values["pin"] is False
+    values, _, _ = to_values({"name": "x", "both": True})
+    assert values["pin"] is True
