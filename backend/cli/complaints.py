@@ -1,9 +1,10 @@
-"""Bad input ends a command with exit code 2 and one clear sentence, never a traceback; what could not be done, with 1."""
+"""Bad input ends a command with exit code 2 and one clear sentence, never a traceback; what cannot be done, with 1."""
 
 import contextlib
 import errno
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -41,7 +42,7 @@ def file_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if output_fault() is not None:
+        if is_of_output(error):
             raise  # `Commands` has a sentence for it
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             give_up(about(error))
@@ -54,13 +55,10 @@ def about(error: OSError) -> str:
     return f"{named}{error.strerror or error}."
 
 
-def output_fault() -> OSError | None:
-    """Why what was printed cannot be written, if it cannot: it stays in the buffer, and so does not go away again."""
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        return error
-    return None
+def is_of_output(error: OSError) -> bool:
+    """Whether it came from printing: such an error names no file, and the stream may not show it a second time."""
+    frames = (frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__))
+    return any(code.co_name == "echo" and code.co_filename == click.utils.__file__ for code in frames)
 
 
 class Commands(click.Group):
@@ -73,7 +71,7 @@ class Commands(click.Group):
         except UnusableError as error:
             _end(f"{error}.")
         except OSError as error:
-            if output_fault() is None:
+            if not is_of_output(error):
                 _end(about(error))
             _end(f"what was printed could not be written: {error.strerror or error}; see to where stdout leads.")
 

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from backend.experiments.errors import SpecificationError, document_error, shorten
-from backend.experiments.limits import MAX_BYTES, MAX_DEPTH, MAX_VALUES
+from backend.experiments.limits import MAX_BYTES, MAX_DEPTH, MAX_DIGITS, MAX_VALUES
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -63,10 +63,17 @@ for _tag, _pattern, _first in _CORE_SCHEMA:
 
 def _int(loader: Any, node: Any) -> int:
     text = str(loader.construct_scalar(node))
-    for prefix, base in (("0x", 16), ("0o", 8)):
-        if text.startswith(prefix):
-            return int(text[2:], base)
-    return int(text, 10)
+    base = {"0x": 16, "0o": 8}.get(text[:2], 10)
+    return _whole(text if base == 10 else text[2:], base)
+
+
+def _whole(text: str, base: int = 10) -> int:
+    digits = len(text.lstrip("+-"))
+    if digits > MAX_DIGITS:
+        # Python has a limit of its own, and its complaint tells how to change the interpreter.
+        allowed = f"at most {MAX_DIGITS} digits"
+        raise document_error(f"holds a whole number of {digits:,} digits", shorten(text), allowed)
+    return int(text, base)
 
 
 def _float(loader: Any, node: Any) -> float:
@@ -117,7 +124,7 @@ def _decode(source: str | bytes) -> str:
 def _read_text(text: str) -> Any:
     if text.lstrip().startswith("{"):
         try:
-            return json.loads(text, object_pairs_hook=_pairs)
+            return json.loads(text, object_pairs_hook=_pairs, parse_int=_whole)
         except RecursionError:
             raise document_error(f"is nested more than {MAX_DEPTH} levels deep") from None
         except ValueError as error:

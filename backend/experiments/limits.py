@@ -6,6 +6,8 @@ MAX_DEPTH = 32
 """Lists and mappings within each other; the deepest name of a specification lies at 7."""
 MAX_VALUES = 400_000
 """Values, lists and mappings in a document, all told: what fits into MAX_BYTES if each takes its two characters."""
+MAX_DIGITS = 4000
+"""Digits of a whole number that is read at all; Python itself reads 4,300, and each field has its own bounds."""
 MAX_NODES = 20_000
 """Nodes of a cluster; Kubernetes itself is tested up to 5,000."""
 MAX_JOBS = 200_000

@@ -34,7 +34,7 @@ def select(decisions: pa.Table, *, job: str | None = None, placed: bool | None =
 
 def entries(decisions: pa.Table) -> list[dict[str, Any]]:
     """Rows of a list. `refused` is how many nodes the filters refused."""
-    rows = decisions.select(IN_LIST).to_pylist()
+    rows: list[dict[str, Any]] = decisions.select(IN_LIST).to_pylist()
     for row in rows:
         row["refused"] = sum(json.loads(row.pop("refused_counts")).values())
     return rows

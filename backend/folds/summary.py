@@ -50,7 +50,7 @@ def summarise(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
         "max_completion_s": float(completion.max()) if known else None,
         "sum_completion_s": float(completion.sum()) if known else None,
         "mean_waiting_s": float(np.mean(waiting)) if waiting else None,
-        "downtime_s": float(sum(jobs["downtime_s"])) if tells_of_pods else None,
+        "downtime_s": float(sum(jobs["downtime_s"])) if tells_of_pods and None not in jobs["downtime_s"] else None,
         "migrations": migrations.count("finished") if tells_of_pods else None,
         "rolled_back": migrations.count("rolled-back") if tells_of_pods else None,
         "core_s": core_s if tells_of_work else None,

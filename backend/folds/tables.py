@@ -66,6 +66,7 @@ class _Job:
     __slots__ = (
         "core_s",
         "down_since",
+        "downtime_known",
         "downtime_s",
         "ended_s",
         "first_node",
@@ -90,6 +91,7 @@ class _Job:
         self.outcome = "unfinished"
         self.reason = ""
         self.downtime_s = 0.0
+        self.downtime_known = True
         self.down_since: float | None = None
         """Since when a job that had begun does not run; None while it runs and before it begins."""
         self.migrations = 0
@@ -409,6 +411,8 @@ class Fold:
         migration.ended_s = event.time
         migration.outcome = "finished"
         migration.downtime_s = event.downtime_s
+        if event.downtime_s is None:
+            self._jobs[migration.started.job].downtime_known = False
         self._jobs[migration.started.job].migrations += 1
 
     def _migration_rolled_back(self, event: ev.MigrationRolledBack) -> None:
@@ -434,7 +438,7 @@ class Fold:
                     job.outcome,
                     job.ended_s - job.submitted_s if finished and job.ended_s is not None else None,
                     None if job.started_s is None else job.started_s - job.submitted_s,
-                    job.downtime_s,
+                    job.downtime_s if job.downtime_known else None,
                     job.migrations,
                     job.pods,
                     job.core_s,

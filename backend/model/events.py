@@ -314,8 +314,9 @@ class MigrationFinished(Event, frozen=True, gc=False, tag="migration_finished"):
     job: str
     pod: str
     node: str
-    downtime_s: float
-    """From the moment the old pod stopped working to the moment the new one works."""
+    downtime_s: float | None
+    """From the moment the old pod stopped working to the moment the new one works; None in a record that does not say
+    so."""
 
 
 class MigrationRolledBack(Event, frozen=True, gc=False, tag="migration_rolled_back"):

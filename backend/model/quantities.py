@@ -32,10 +32,16 @@ class QuantityError(ValueError):
     """A text that is no Kubernetes quantity, or one out of range."""
 
 
+def _shown(text: str | int | float) -> str:
+    """The text as a message has it."""
+    shown = repr(text)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
+
+
 def parse_quantity(text: str | int | float) -> Decimal:
     """Value of a quantity in its base unit (cores, bytes). Raises QuantityError."""
     if isinstance(text, bool):
-        raise QuantityError(f"{text!r} is not a quantity such as '500m', '2' or '64Gi'")
+        raise QuantityError(f"{_shown(text)} is not a quantity such as '500m', '2' or '64Gi'")
     raw = str(text).strip()
     number, suffix = raw, ""
     for length in (2, 1):
@@ -44,20 +50,20 @@ def parse_quantity(text: str | int | float) -> Decimal:
             break
     allowed = set("0123456789+-.eE")
     if not raw or len(raw) > 40 or not set(number) <= allowed:
-        raise QuantityError(f"{text!r} is not a quantity such as '500m', '2' or '64Gi'")
+        raise QuantityError(f"{_shown(text)} is not a quantity such as '500m', '2' or '64Gi'")
     try:
         value = Decimal(number)
     except InvalidOperation:
-        raise QuantityError(f"{text!r} is not a quantity such as '500m', '2' or '64Gi'") from None
+        raise QuantityError(f"{_shown(text)} is not a quantity such as '500m', '2' or '64Gi'") from None
     if not value.is_finite() or abs(value.adjusted()) > 30:
-        raise QuantityError(f"{text!r} is out of range for a quantity")
+        raise QuantityError(f"{_shown(text)} is out of range for a quantity")
     return value * _SUFFIXES[suffix]
 
 
 def _base_units(text: str | int | float, scale: int) -> int:
     units = int((parse_quantity(text) * scale).to_integral_value(ROUND_CEILING))
     if abs(units) > MAX_BASE_UNITS:
-        raise QuantityError(f"{text!r} is out of range for a quantity")
+        raise QuantityError(f"{_shown(text)} is out of range for a quantity")
     return units
 
 

@@ -19,7 +19,7 @@ from backend.service.launches import Launches
 from backend.service.limits import BodyLimit
 from backend.service.problems import RequestId
 from backend.service.routes import catalogue, comparisons, experiments, health, imports, runs
-from backend.store.errors import StoreError, UnknownError, UnusableError
+from backend.store.errors import StoreError, UnknownError, UnusableError, is_disk_fault, unusable
 from backend.store.store import Store
 
 SWEEP_S = 5.0
@@ -68,14 +68,23 @@ def create_app(
 
     @app.exception_handler(StoreError)
     async def _store(request: Request, error: StoreError) -> Response:
-        """What is not there is a 404; what the store refuses is in conflict with its state, if it can be used at all."""
+        """What is not there is a 404, a store that cannot be used a 503; what else it refuses is a conflict."""
         status = 404 if isinstance(error, UnknownError) else 503 if isinstance(error, UnusableError) else 409
         message = str(error)
         text = message[:1].upper() + message[1:] + ("" if message.endswith(".") else ".")
         return problems.error_response(status, text, (), problems.request_id_of(request.scope))
 
+    @app.exception_handler(OSError)
+    async def _disk(request: Request, error: OSError) -> Response:
+        """A full disk is no fault of the service."""
+        if not is_disk_fault(error):
+            raise error
+        return await _store(request, unusable(home, error))
+
     for module in (health, catalogue, experiments, runs, comparisons, imports):
-        app.include_router(module.router)
+        # What the guard and the store answer with, whatever is asked for.
+        common = problems.answers(503) if module is health else problems.answers(401, 403, 422, 503)
+        app.include_router(module.router, responses=common)
     # The last one added sees a request first.
     app.add_middleware(BodyLimit)
     app.add_middleware(Guard, token=token, hosts=hosts, origins=origins)

@@ -1,5 +1,6 @@
 """Files that come in: bundles, and what the original authors' tools leave. All of a file is taken, or nothing."""
 
+import contextlib
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from backend.folds.tables import fold
 from backend.model.events import Event
 from backend.store.bundles import import_bundle
 from backend.store.errors import StoreError, UnusableError
+from backend.store.rows import RunProgress
 from backend.store.store import Store
 from backend.traces import completion_table, migration_log, node_listing
 from backend.traces.errors import TraceError
@@ -124,11 +126,15 @@ def _keep(store: Store, logs: Logs, name: str) -> list[str]:
             for event in events:
                 log.append(event)
             tables = folded[arm]
+            # What still goes on at the end of a record reaches as far as the record does.
+            store.set_progress(run, RunProgress(time_s=events[-1].time, fraction=1.0, events=len(events)))
             store.finish_run(run, "imported", summarise(tables), tables, log_sha256=log.close())
     except BaseException:
-        for run in made:
-            if store.run(run).status == "queued":
-                store.end_run(run, "failed", error="The import broke off.")
-        store.delete_experiment(experiment)
+        with contextlib.suppress(UnusableError):  # what broke it off is what is to be heard of
+            store.make_room()
+            for run in made:
+                if store.run(run).status == "queued":
+                    store.end_run(run, "failed", error="The import broke off.")
+            store.delete_experiment(experiment)
         raise
     return made

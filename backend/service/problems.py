@@ -6,12 +6,13 @@
 import logging
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -86,6 +87,53 @@ class RequestId:
         await self.app(scope, receive, send_with_id)
 
 
+class FieldFault(BaseModel):
+    """One thing that is wrong with a request."""
+
+    field: str
+    value: str | int | float | bool | None
+    message: str
+    allowed: str
+
+
+class Fault(BaseModel):
+    """Why a request was not done."""
+
+    message: str
+    errors: list[FieldFault] = Field(description="what is wrong with which field; empty where it is no field's fault")
+    request_id: str
+
+
+class ErrorAnswer(BaseModel):
+    """The answer to a request that was not done."""
+
+    error: Fault
+
+
+_MEANINGS = {
+    401: "the token is missing or another one",
+    403: "the host or the origin of the request is none of this service's",
+    404: "there is nothing of that id",
+    409: "the state of what is there does not allow it",
+    413: "the body is too large",
+    415: "the body is not sent in the form that is asked for",
+    422: "the request is not valid; `errors` says where",
+    503: "the store cannot be used",
+}
+
+
+def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The errors that a route answers with, for its documentation."""
+    return {status: {"model": ErrorAnswer, "description": _MEANINGS[status]} for status in statuses}
+
+
+def _field_error(error: Mapping[str, Any]) -> dict[str, Any]:
+    if error["type"] == "json_invalid":  # its place is not the name of a field but how many characters come before it
+        problem = f"is no JSON: {error['ctx']['error']} at character {error['loc'][-1] + 1}"
+        return field_error("body", None, problem, "a JSON object")
+    return field_error(".".join(str(part) for part in error["loc"][1:]) or "body", error.get("input"), error["msg"])
+
+
 def install(app: FastAPI) -> None:
     """Register the handlers that turn every exception into an error of the one form."""
 
@@ -95,10 +143,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(request: Request, invalid: RequestValidationError) -> Response:
-        errors = [
-            field_error(".".join(str(part) for part in error["loc"][1:]) or "body", error.get("input"), error["msg"])
-            for error in invalid.errors()
-        ]
+        errors = [_field_error(error) for error in invalid.errors()]
         message = "The request is not valid: " + "; ".join(f"{e['field']}: {e['message']}" for e in errors[:5]) + "."
         return error_response(422, message, errors, request_id_of(request.scope))
 
@@ -107,7 +152,8 @@ def install(app: FastAPI) -> None:
         if error.status_code == 400 and request.method not in ("GET", "HEAD"):
             # What FastAPI says of a body it cannot read.
             message = "The body cannot be read as JSON."
-            errors = [field_error("body", None, message, "a JSON object that is not nested too deep")]
+            allowed = "a JSON object that is not nested too deep and has no number of thousands of digits"
+            errors = [field_error("body", None, message, allowed)]
             return error_response(422, message, errors, request_id_of(request.scope))
         where = f"{request.method} {request.url.path}"
         sentence = {404: f"There is nothing at {where}.", 405: f"{where} is not allowed."}.get(error.status_code)

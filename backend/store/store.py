@@ -196,10 +196,8 @@ class Store(Catalogue):
 
         All are put aside first, which is quick; what the process does not come to remove, `recover` does.
         """
-        aside = []
-        for folder in map(self.folder, dropped):
-            if folder.is_dir():
-                aside.append(folder.rename(folder.with_name(temporary_name("dropped"))))
+        present = [folder for folder in map(self.folder, dropped) if folder.is_dir()]
+        aside = [folder.rename(folder.with_name(temporary_name("dropped"))) for folder in present]
         with self._lock:
             for key in [key for key in self._growing if key[0] in dropped]:
                 del self._growing[key]

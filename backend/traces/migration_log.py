@@ -79,7 +79,7 @@ def _time(text: str, name: str, line: int) -> float:
             raise TraceError(name, line, f"{text[:40]!r} is no time (seconds, or 2020-01-04 22:43:11)") from None
         value = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     if value < 0:
-        raise TraceError(name, line, f"{text[:40]!r} lies before 0 (1970 began then): a time is 0 or later")
+        raise TraceError(name, line, f"{text[:40]!r} is before 0, which is 1970-01-01; no time is")
     return value
 
 
@@ -115,7 +115,7 @@ def to_events(rows: list[Row], *, run: str = "migration-log", experiment: str = 
             ev.MigrationStarted(row.time, moves, row.job, pod, row.source, target, "recorded", reason),
             ev.PodEvicted(row.time, pod, row.source, f"migration {moves} to {target}"),
             *_run_on(row.time, Pod(new, row.job, pods[row.job] - 1, target, moves), target),
-            ev.MigrationFinished(row.time, moves, row.job, new, target, 0.0),
+            ev.MigrationFinished(row.time, moves, row.job, new, target, None),
         ]
         running[row.job] = new
     log.append(ev.RunEnded(rows[-1].time))

@@ -73,6 +73,5 @@ def number_column(name: str, heading: str, **more: Any) -> dict[str, Any]:
         "type": "rightAligned",
         "cellClass": "numeric",
         "cellRenderer": "PodshiftNumber",
-        "filter": "agNumberColumnFilter",
         **more,
     }

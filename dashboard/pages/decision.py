@@ -72,7 +72,7 @@ def score_rows(made: Mapping[str, Any]) -> list[dict[str, Any]]:
 def score_columns(scores: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The columns of `score_rows`: one group a score, with its weight, and what comes of it where it is not 1."""
     columns = [
-        {**grid.text_column("node", "Node", minWidth=150), "cellRenderer": "PodshiftChosen"},
+        {**grid.text_column("node", "Node", minWidth=175, pinned="left"), "cellRenderer": "PodshiftChosen"},
         _number("rank", "Rank", 80),
         _number("total", "Total", 95),
     ]
@@ -141,9 +141,15 @@ def _glossary(scores: Sequence[Mapping[str, Any]]) -> html.Details | None:
 def _refusals(refusals: Sequence[Mapping[str, Any]]) -> list[Any]:
     if not refusals:
         return [html.P("No filter refused a node.", className="quiet")]
-    headings = ("Filter", "Refused", "Listed below", "It lets through")
+    headings = ("Filter", "Refused", "Listed below")
     filters = [
-        (one["filter"], number(one["count"], 0), number(len(one["nodes"]), 0), one["description"] or UNDESCRIBED)
+        html.Tr(
+            [
+                html.Th([one["filter"], html.P(one["description"] or UNDESCRIBED, className="quiet")], scope="row"),
+                html.Td(number(one["count"], 0)),
+                html.Td(number(len(one["nodes"]), 0)),
+            ]
+        )
         for one in refusals
     ]
     columns = [
@@ -157,12 +163,7 @@ def _refusals(refusals: Sequence[Mapping[str, Any]]) -> list[Any]:
             html.Table(
                 [
                     html.Thead(html.Tr([html.Th(heading, scope="col") for heading in headings])),
-                    html.Tbody(
-                        [
-                            html.Tr([html.Th(first, scope="row"), *[html.Td(value) for value in rest]])
-                            for first, *rest in filters
-                        ]
-                    ),
+                    html.Tbody(filters),
                 ],
                 className="plain filters",
             ),

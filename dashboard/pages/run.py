@@ -307,7 +307,7 @@ def tiles(run: Mapping[str, Any]) -> html.Dl | None:
         ("Makespan", seconds(summary.get("makespan_s")), "first submission to last finish"),
         ("Mean completion", seconds(summary.get("mean_completion_s")), "submission to finish, over finished jobs"),
         ("95 % done within", seconds(summary.get("p95_completion_s")), "95th percentile of completion times"),
-        ("Migrations", number(summary.get("migrations"), 0), f"{downtime} of downtime in all"),
+        ("Migrations", number(summary.get("migrations"), 0), "downtime unknown" if summary.get("downtime_s") is None else f"{downtime} of downtime in all"),
         ("Wasted work", MISSING if lost is None else [number(lost), html.Small(" core-s")], "CPU time spent in vain"),
         ("CPU in use", MISSING if share is None else f"{100 * share:.0f} %", "of the cluster over the makespan"),
     ]  # fmt: skip

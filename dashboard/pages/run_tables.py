@@ -31,6 +31,8 @@ VERDICTS = {  # verdict -> what it means in words
 }
 
 
+LIST_ROWS = 15
+"""Decisions on one page of their list."""
 JOB_COLUMNS = (
     "job", "workload", "outcome", "submitted_s", "completion_s", "waiting_s", "downtime_s", "migrations", "core_s",
     "lost_core_s", "first_node", "last_node", "reason",
@@ -64,6 +66,7 @@ def jobs_tab(rows: Sequence[Mapping[str, Any]]) -> list[Any]:
         grid.text_column("job", "Job", minWidth=140, pinned="left"),
         grid.text_column("workload", "Workload", minWidth=110),
         grid.text_column("outcome", "Outcome", minWidth=110),
+        {**grid.text_column("first_node", "First node", minWidth=120), "cellRenderer": "PodshiftPlaced"},
         grid.number_column("submitted_s", "Submitted (s)", minWidth=120),
         grid.number_column("completion_s", "Completion (s)", minWidth=130),
         grid.number_column("waiting_s", "Waiting (s)", minWidth=110),
@@ -71,7 +74,6 @@ def jobs_tab(rows: Sequence[Mapping[str, Any]]) -> list[Any]:
         grid.number_column("migrations", "Migrations", minWidth=110),
         grid.number_column("core_s", "CPU time (core-s)", minWidth=140),
         grid.number_column("lost_core_s", "Wasted (core-s)", minWidth=140),
-        {**grid.text_column("first_node", "First node", minWidth=120), "cellRenderer": "PodshiftPlaced"},
         grid.text_column("last_node", "Last node", minWidth=120),
         grid.text_column("reason", "Reason", minWidth=160),
     ]
@@ -96,17 +98,17 @@ def decisions_tab(
     )
     if not rows:
         return [_section("Decisions", _none(state.kind, migration), kinds)]
-    time = {**grid.number_column("time_s", "Time", minWidth=80, maxWidth=95), "cellRenderer": "PodshiftTime"}
+    time = {**_counted("time_s", "Time", 95), "cellRenderer": "PodshiftTime"}
     if state.kind == "placements":
         columns = [
             time,
-            grid.text_column("pod", "Pod", minWidth=120),
-            grid.text_column("job", "Job", minWidth=110),
-            grid.text_column("node", "Node", minWidth=105),
-            grid.text_column("policy", "Scheduler", minWidth=125, maxWidth=140),
-            grid.number_column("feasible", "Nodes that fit", minWidth=95, maxWidth=105),
-            grid.number_column("refused", "Refused", minWidth=95, maxWidth=105),
-            grid.long_text_column("reason", "Why", flex=4, minWidth=300),
+            grid.text_column("pod", "Pod", minWidth=105),
+            grid.text_column("node", "Node", minWidth=100),
+            grid.text_column("job", "Job", minWidth=100),
+            grid.text_column("policy", "Scheduler", minWidth=122, maxWidth=140),
+            _counted("feasible", "Nodes that fit", 105),
+            _counted("refused", "Refused", 115),
+            grid.long_text_column("reason", "Why", flex=4, minWidth=225),
         ]
     else:
         columns = [
@@ -117,13 +119,18 @@ def decisions_tab(
             grid.number_column("gain", "Gain", minWidth=70, maxWidth=90),
             grid.long_text_column("reason", "Why", flex=4, minWidth=320),
         ]
-    chosen = next((row for row in rows if row["id"] == state.decision), None)
+    place = next((place for place, row in enumerate(rows) if row["id"] == state.decision), None)
+    chosen = None if place is None else rows[place]
     table = grid.grid(
         grid_id(state.kind),
         columns,
         rows,
-        page_size=15,
-        options={"rowSelection": {"mode": "singleRow", "checkboxes": False, "enableClickSelection": True}},
+        page_size=LIST_ROWS,
+        options={
+            "rowSelection": {"mode": "singleRow", "checkboxes": False, "enableClickSelection": True},
+            # An address that names a decision opens the list where it stands.
+            "initialState": {"pagination": {"page": (place or 0) // LIST_ROWS, "pageSize": LIST_ROWS}},
+        },
         selected=[chosen] if chosen else None,
     )
     hint = "Choose a row (by click, or arrow keys and Space) to see what every node scored and who refused."
@@ -131,6 +138,11 @@ def decisions_tab(
         _section(html.Span(plural(len(rows), "decision"), id=COUNT), table, kinds, hint),
         html.Div(shown, id=DETAIL, **{"aria-live": "polite"}),
     ]
+
+
+def _counted(name: str, heading: str, width: int) -> dict[str, Any]:
+    """A narrow column of numbers that can be filtered."""
+    return grid.number_column(name, heading, minWidth=width, maxWidth=width + 10, filter="agNumberColumnFilter")
 
 
 def placements(decisions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -63,13 +63,31 @@ def test_names_are_text_and_no_path(api: Api) -> None:
         (b"hello", None, "say which kind"),
         (b"\x00\xff\xfe", None, "say which kind"),
         (b"time,job,orginal_node,to_node\nsoon,a,m1,m2\n", "migration-log", "line 2"),
+        (
+            b"time,job,orginal_node,to_node\nsoon,a,m1,m2\n",
+            None,
+            "cannot be imported as a migration-log: imported, line 2",
+        ),
+        (b"time,job,orginal_node,to_node\n1,a,m1,\xff\n", None, "not text in UTF-8"),
         (b"job,default_s,migrated_s\na,1,-2\n", "completion-table", "line 2"),
         (b"NODE NAME\nm1 a b\n", "node-listing", "line 2"),
         (b"a,m1\na,m2\n", "job-node-info", "line 2"),
         (b"PK\x03\x04 and then nothing", None, "no bundle"),
         (b"job,node\na,m1\n", "photo", "not valid"),
     ],
-    ids=["empty", "words", "bytes", "time", "negative", "columns", "twice", "half a zip", "unknown kind"],
+    ids=[
+        "empty",
+        "words",
+        "bytes",
+        "time",
+        "time in a file of no kind",
+        "bytes below a header",
+        "negative",
+        "columns",
+        "twice",
+        "half a zip",
+        "unknown kind",
+    ],
 )
 def test_a_broken_file_leaves_nothing(api: Api, content: bytes, kind: str | None, words: str) -> None:
     before = api.get("experiments")["total"]

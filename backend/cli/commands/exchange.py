@@ -5,7 +5,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -51,7 +51,7 @@ def export(run: str, output: str | None, form: str, name: str, home: str) -> Non
             if output == "-":
                 click.echo(text, nl=False)
             else:
-                _write_text(text, path)
+                _write(path, lambda: path.write_text(text, encoding="utf-8"))
         if output != "-":
             click.echo(path)
 
@@ -60,7 +60,7 @@ def _write_bundle(store: "Store", runs: list[str], path: Path, *, to_stdout: boo
     from backend.store.bundles import export_bundle
 
     if to_stdout and sys.stdout.isatty():
-        complaints.refuse("a bundle is no text and stdout is a terminal; name a file with --output, or redirect stdout.")
+        complaints.refuse("a bundle is no text, and stdout is a terminal; name a file with --output, or redirect it.")
     if not to_stdout and path.is_dir():
         complaints.refuse(f"{path} is a folder; name a file in it with --output.")
     if not to_stdout and (path.is_file() or not path.exists()):
@@ -70,14 +70,21 @@ def _write_bundle(store: "Store", runs: list[str], path: Path, *, to_stdout: boo
     with tempfile.TemporaryDirectory(prefix="podshift-export-") as folder:
         whole = Path(folder) / "bundle.zip"
         export_bundle(store, runs, whole)
-        with whole.open("rb") as bundle, click.open_file("-" if to_stdout else str(path), "wb") as stream:
-            shutil.copyfileobj(bundle, stream)
-            stream.flush()
+        with whole.open("rb") as bundle:
+            if not to_stdout:
+                _write(path, lambda: _copy(bundle, path))
+            while block := bundle.read(2**20):
+                click.echo(block, nl=False)
 
 
-def _write_text(text: str, path: Path) -> None:
+def _copy(source: BinaryIO, path: Path) -> None:
+    with path.open("wb") as target:
+        shutil.copyfileobj(source, target)
+
+
+def _write(path: Path, write: Callable[[], object]) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        write()
     except OSError as error:  # where there is no room, it does not say which file it is about
         raise OSError(error.errno, error.strerror, str(path)) from None
 
@@ -127,7 +134,6 @@ def import_(file: Path, kind: Any, home: str) -> None:
     completion times of two arms, and job_node_info.csv. All of a file is taken, or nothing.
     """
     from backend.service.imports import ImportFileError, import_file
-
     from backend.store.errors import is_disk_fault, unusable
 
     store = open_store(home)

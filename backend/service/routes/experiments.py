@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from backend.experiments.errors import SpecificationError
 from backend.experiments.specification import Specification, parse
-from backend.service import answers, estimates
+from backend.service import answers, estimates, problems
 from backend.service.audit import note
 from backend.service.context import Here
 from backend.service.problems import Problem, field_error
@@ -108,7 +108,7 @@ def validate(submitted: Submitted) -> Checked:
     )
 
 
-@router.post("", status_code=202)
+@router.post("", status_code=202, responses=problems.answers(409))
 def launch(body: Launch, request: Request, service: Here) -> Launched:
     """Store an experiment and queue its runs."""
     specification = body.read()
@@ -134,13 +134,13 @@ def experiments(
     return Experiments(items=[answers.experiment(service.store, row) for row in rows], total=total)
 
 
-@router.get("/{experiment}")
+@router.get("/{experiment}", responses=problems.answers(404))
 def one_experiment(experiment: str, service: Here) -> answers.Experiment:
     """One experiment, with its specification."""
     return answers.experiment(service.store, service.store.experiment(experiment), whole=True)
 
 
-@router.post("/{experiment}/stop", status_code=202)
+@router.post("/{experiment}/stop", status_code=202, responses=problems.answers(404))
 def stop(experiment: str, request: Request, service: Here) -> answers.Experiment:
     """Stop all runs that have not ended; what they recorded is kept. A second stop changes nothing."""
     row = service.store.experiment(experiment)
@@ -152,7 +152,7 @@ def stop(experiment: str, request: Request, service: Here) -> answers.Experiment
     return answers.experiment(service.store, row)
 
 
-@router.patch("/{experiment}")
+@router.patch("/{experiment}", responses=problems.answers(404))
 def change(experiment: str, body: Change, request: Request, service: Here) -> answers.Experiment:
     """Change note, tags or whether it is archived."""
     service.store.update_experiment(experiment, note=body.note, tags=body.tags, archived=body.archived)
@@ -160,7 +160,7 @@ def change(experiment: str, body: Change, request: Request, service: Here) -> an
     return answers.experiment(service.store, service.store.experiment(experiment), whole=True)
 
 
-@router.delete("/{experiment}", status_code=204)
+@router.delete("/{experiment}", status_code=204, responses=problems.answers(404, 409))
 def delete(experiment: str, request: Request, service: Here) -> Response:
     """Delete an experiment whose runs have all ended; `undelete` brings it back until it is purged."""
     service.store.delete_experiment(experiment)
@@ -168,7 +168,7 @@ def delete(experiment: str, request: Request, service: Here) -> Response:
     return Response(status_code=204)
 
 
-@router.post("/{experiment}/undelete")
+@router.post("/{experiment}/undelete", responses=problems.answers(404))
 def undelete(experiment: str, request: Request, service: Here) -> answers.Experiment:
     """Bring a deleted experiment back."""
     service.store.undelete_experiment(experiment)

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from backend.service.audit import note
 from backend.service.context import Here
 from backend.service.imports import ImportFileError, Kind, import_file
-from backend.service.problems import Problem
+from backend.service.problems import Problem, answers
 
 router = APIRouter(prefix="/api/v1", tags=["import"])
 
@@ -25,6 +25,7 @@ class Imported(BaseModel):
 @router.post(
     "/import",
     status_code=201,
+    responses=answers(413, 415),
     openapi_extra={
         "requestBody": {
             "required": True,

@@ -15,7 +15,7 @@ from backend.experiments import configuration
 from backend.folds import decisions as placements
 from backend.model import events as ev
 from backend.scheduling.plugins import describe
-from backend.service import answers, tables
+from backend.service import answers, problems, tables
 from backend.service.audit import note
 from backend.service.comparisons import stored_specification
 from backend.service.context import Here
@@ -26,7 +26,7 @@ from backend.store.bundles import export_bundle
 from backend.store.exports import to_csv, to_json
 from backend.store.rows import OPEN
 
-router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
+router = APIRouter(prefix="/api/v1/runs", tags=["runs"], responses=problems.answers(404, 409))
 
 MOST_DECISIONS = 10_000
 """Decisions of one answer."""

@@ -3,12 +3,18 @@
 import csv
 import io
 import json
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 from click.testing import Result
+
+from tests.data.broken_specifications import GOOD
 
 Podshift = Callable[..., Result]
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -81,6 +87,49 @@ def test_a_bundle_goes_out_and_comes_back(podshift: Podshift, pair: str, tmp_pat
         assert before == after
 
 
+def test_a_bundle_goes_to_stdout(podshift: Podshift, pair: str, tmp_path: Path) -> None:
+    result = podshift("export", f"{pair}.default.s1", "-o", "-")
+    assert result.exit_code == 0
+    (tmp_path / "piped.zip").write_bytes(result.stdout_bytes)
+    assert len(podshift("import", str(tmp_path / "piped.zip"), "--home", str(tmp_path / "other")).stdout.split()) == 1
+    assert "- for stdout" in podshift("export", "--help").stdout
+
+
+def test_a_bundle_does_not_go_to_a_terminal(home: Path, pair: str) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "backend.cli", "export", pair, "-o", "-", "--home", str(home)]
+    done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(theirs)
+    os.close(ours)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "Error: a bundle is no text, and stdout is a terminal; name a file with --output, or redirect it.\n",
+    )
+
+
+@pytest.mark.parametrize("form", ["bundle", "csv"])
+def test_a_device_is_written_to_and_not_replaced(podshift: Podshift, pair: str, tmp_path: Path, form: str) -> None:
+    device = tmp_path / "device"
+    device.symlink_to("/dev/full")  # the device itself is not for a test to lose
+    result = podshift("export", f"{pair}.default.s1", "--format", form, "-o", str(device))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"Error: {device}: No space left on device.\n"
+    assert device.is_char_device()
+
+
+def test_run_and_runs_say_the_same_of_jobs(podshift: Podshift, tmp_path: Path) -> None:
+    """A run that was stopped by its time limit: not all of its jobs have finished."""
+    path = tmp_path / "cut.yaml"
+    path.write_text(GOOD.replace("name: broken", "name: cut") + "until: 150\n")
+    said = []
+    for lines in (podshift("run", str(path)).stdout.splitlines(), podshift("runs").stdout.splitlines()):
+        places = {name: lines[0].index(name) + len(name) for name in ("jobs", "finished", "failed")}
+        row = next(line for line in lines if line.startswith("cut-") and ".default." in line)
+        said.append({name: int(row[:end].split()[-1]) for name, end in places.items()})
+    assert said[0] == said[1]
+    assert said[0]["finished"] < said[0]["jobs"]
+
+
 def test_a_file_is_named_after_its_run(
     podshift: Podshift, pair: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,7 +152,9 @@ def test_a_table_as_json(podshift: Podshift, pair: str) -> None:
         (("none",), "no run and no experiment"),
         (("{0}", "--format", "csv"), "only a bundle may hold several"),
         (("{0}.default.s1", "--format", "csv", "--table", "secrets"), "no table"),
-        (("{0}.default.s1", "-o", "/nowhere/x.zip"), "No such file"),
+        (("{0}.default.s1", "-o", "/nowhere/x.zip"), "Error: /nowhere/x.zip: No such file or directory.\n"),
+        (("{0}.default.s1", "-o", "/"), "Error: / is a folder; name a file in it with --output.\n"),
+        (("{0}.default.s1", "--format", "csv", "-o", "/nowhere/x"), "Error: /nowhere/x: No such file or directory.\n"),
     ],
 )
 def test_an_export_that_cannot_be_is_exit_code_2(
@@ -124,7 +175,11 @@ def test_files_of_the_authors(podshift: Podshift, file: str, runs: int) -> None:
     [
         ("hello\n", (), "say which kind"),
         ("hello\n", ("--kind", "migration-log"), "line 1"),
-        ("time,job,orginal_node,to_node\nx,a,b,c\n", (), "say which kind"),
+        ("time,job,orginal_node,to_node\nx,a,b,c\n", (), "x.csv, line 2: 'x' is no time"),
+        ("\n ,\nTime,Job,original_node,to_node\n1,a,b,c\n0,a,c,d\n", (), "line 5: lies before"),
+        ("job,NS_s,SpeCon_s\na,1,2\nb,1\n", (), "line 3: has 2 cells"),
+        ("NODE NAME\nm1 a\nm2 a\n", (), "line 3: pod 'a' is there already"),
+        ("job,node\na,m1\na,m2\n", (), "line 3: 'a' is there already"),
     ],
 )
 def test_a_broken_file_is_exit_code_2(

@@ -108,6 +108,8 @@ class FakeBackend:
         if len(parts) == 1:
             siblings = [self.run("default"), self.run("migrated")]
             return 200, {**self.run(arm), "specification": SPECIFICATION, "siblings": siblings}
+        if parts[1] == "decisions":
+            return self._decisions(parts[2:], query)
         table = sample.tables().get(parts[2])
         if table is None:
             return 404, {"error": {"message": f"there is no table {parts[2]}", "errors": []}}
@@ -116,6 +118,14 @@ class FakeBackend:
         part = {name: values[start : start + most] for name, values in table.items()}
         size, total = (len(next(iter(one.values()))) for one in (part, table))
         return 200, {"columns": part, "rows": size, "total": self.total or total, "rev": self.rev}
+
+    def _decisions(self, parts: list[str], query: dict[str, list[str]]) -> tuple[int, Any]:
+        if parts:
+            made = sample.IN_FULL.get(int(parts[0]))
+            return (200, made) if made else (404, {"error": {"message": "no placement decision", "errors": []}})
+        most, start = int(query.get("limit", ["100"])[0]), int(query.get("offset", ["0"])[0])
+        items = sample.LISTED[start : start + min(most, self.most_rows)]
+        return 200, {"items": items, "total": len(sample.LISTED), "rev": self.rev}
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         backend = self

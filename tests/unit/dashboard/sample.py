@@ -89,23 +89,27 @@ CONSIDERATIONS = {
     "margin": [1.0, None],
     "candidates": ['{"n1": {"progressing": 1}, "n2": {"progressing": 0}}', "{}"],
 }
-DECISIONS = {
-    "seq": [3, 9],
-    "time_s": [0.0, 35.0],
-    "pod": ["a", "c"],
-    "job": ["a", "c"],
-    "node": ["n1", "n2"],
-    "policy": ["default", "default"],
-    "reason": ["n1 has the highest score", "only n2 fits"],
-    "feasible": [2, 1],
-    "permanent": [False, False],
-    "refused_counts": ["{}", '{"fit": 1}'],
-    "detail": [
-        '{"nodes": ["n1", "n2"], "totals": [180.0, 170.0], "scores": '
-        '[{"plugin": "least-allocated", "weight": 1.0, "normalised": [90.0, 85.0], "raw": []}], "refused": {}}',
-        '{"nodes": ["n2"], "totals": [100.0], "scores": [], "refused": {"fit": ["n1"]}}',
-    ],
-}
+_BOTH = {"policy": "default", "permanent": False}
+LISTED = [
+    {"seq": 3, "time_s": 0.0, "pod": "a", "job": "a", "node": "n1", "reason": "n1 has the highest score",
+     "feasible": 2, "refused": 0, **_BOTH},
+    {"seq": 9, "time_s": 35.0, "pod": "c", "job": "c", "node": "n2", "reason": "only n2 fits", "feasible": 1,
+     "refused": 1, **_BOTH},
+]  # fmt: skip
+"""Placement decisions as the API lists them."""
+IN_FULL = {
+    3: {
+        **LISTED[0], "needed_images": [], "nodes": ["n1", "n2"], "totals": [90.0, 85.0], "ranks": [1, 2],
+        "scores": [{"plugin": "least-allocated", "description": "Nodes with much left.", "weight": 1.0,
+                    "raw": [90.0, 85.0], "normalised": [90.0, 85.0], "weighted": [90.0, 85.0]}],
+        "refusals": [],
+    },
+    9: {
+        **LISTED[1], "needed_images": [], "nodes": ["n2"], "totals": [100.0], "ranks": [1], "scores": [],
+        "refusals": [{"filter": "fit", "description": "Nodes with enough left.", "count": 1, "nodes": ["n1"]}],
+    },
+}  # fmt: skip
+"""The same in full, by their sequence numbers."""
 
 
 def progress(jobs: tuple[str, ...] = ("a", "b"), until: int = 120) -> dict[str, list[Any]]:
@@ -151,7 +155,6 @@ def tables() -> dict[str, dict[str, list[Any]]]:
         "categories": CATEGORIES,
         "nodes": NODE_TABLE,
         "considerations": CONSIDERATIONS,
-        "decisions": DECISIONS,
         "progress": progress(),
         "usage": usage(),
     }

@@ -160,7 +160,7 @@ def test_optional_and_referenced_parameters_are_understood() -> None:
 
 def test_arms_that_are_spelled_out_are_pinned_only_if_they_say_so() -> None:
     arms = [{"name": "default"}, {"name": "skippy", "scheduler": "skippy"}]
-    values, _, _ = to_values({"name": "x", "arms": arms})
+    values, _, _ = form.to_values({"name": "x", "arms": arms})
     assert values["pin"] is False
-    values, _, _ = to_values({"name": "x", "both": True})
+    values, _, _ = form.to_values({"name": "x", "both": True})
     assert values["pin"] is True

@@ -1,14 +1,15 @@
 """Layouts as data: what a page holds for a state, without a browser."""
 
 import json
-from typing import Any
 
 import pytest
+from flask import Flask
+from flask_caching import Cache
 
-from dashboard.callbacks.run import migration_name, reach
+from dashboard.callbacks.run import migration_name, reach, tab
 from dashboard.components import badges
 from dashboard.pages import compare, decision, experiments, missing, run, run_tables
-from dashboard.source import Problem
+from dashboard.source import Problem, Source
 from dashboard.urlstate import CompareState, Links, Listing, RunState
 from tests.unit.dashboard import sample
 from tests.unit.dashboard.fake_backend import SPECIFICATION, FakeBackend
@@ -99,27 +100,36 @@ def test_refusals_are_decisions_too() -> None:
 
 
 def test_a_placement_explains_itself_with_scores_and_refusals() -> None:
-    words = {"fit": "Nodes with enough left."}
-    first, second = (text(decision.placement(row, words)) for row in run_tables.placements(sample.DECISIONS))
+    first, second = (text(decision.placement(made)) for made in sample.IN_FULL.values())
     assert "n1 has the highest score" in first
     assert "least-allocated \\u00d7 1" in first
+    assert "Nodes with much left." in first
     assert "No filter refused a node." in first
     assert "Nodes with enough left." in second
 
 
 GIVEN = {
+    **sample.LISTED[0],
+    "node": "n1",
+    "needed_images": ["img:1"],
     "nodes": ["n2", "n1", "n3"],
     "totals": [30.0, 30.0, 12.5],
+    "ranks": [1, 1, 3],
     "scores": [
-        {"plugin": "A", "weight": 2.5, "normalised": [10, 10, 5], "raw": [7, 7, 3.5]},
-        {"plugin": "B", "weight": 1, "normalised": [5, 5, 0]},
+        {"plugin": "A", "description": "What A does.", "weight": 2.5, "raw": [7, 7, 3.5], "normalised": [10, 10, 5],
+         "weighted": [25.0, 25.0, 12.5]},
+        {"plugin": "own", "description": "", "weight": 1, "raw": [5, 5, 0], "normalised": [5, 5, 0],
+         "weighted": [5, 5, 0]},
     ],
-    "refused": {"Fit": ["n4", "n5"]},
-}
+    "refusals": [
+        {"filter": "Fit", "description": "Nodes with enough left.", "count": 1002, "nodes": ["n4", "n5"]},
+        {"filter": "Mine", "description": "", "count": 3, "nodes": []},
+    ],
+}  # fmt: skip
 
 
 def test_nodes_by_scores() -> None:
-    rows = decision.score_rows(GIVEN, "n1")
+    rows = decision.score_rows(GIVEN)
     assert [(row["node"], row["rank"], row["total"], row["chosen"]) for row in rows] == [
         ("n2", 1, 30.0, False),
         ("n1", 1, 30.0, True),
@@ -133,40 +143,80 @@ def test_nodes_by_scores() -> None:
     groups = decision.score_columns(GIVEN["scores"])[3:]
     assert [(group["headerName"], [part["headerName"] for part in group["children"]]) for group in groups] == [
         ("A × 2.5", ["Raw", "Score", "× weight"]),
-        ("B × 1", ["Score"]),
+        ("own × 1", ["Score"]),
+    ]
+    assert [group["headerTooltip"] for group in groups] == ["What A does.", decision.UNDESCRIBED]
+
+
+def test_equals_and_nodes_that_are_not_listed_are_said() -> None:
+    shown = text(decision.placement({**GIVEN, "feasible": 1200}))
+    assert "1,197 that fit as well are not listed" in shown
+    assert "2 of them share the highest total" in shown
+    assert "img:1" in shown
+
+
+def test_a_refused_pod_says_per_filter_how_many_and_which() -> None:
+    nothing = {"node": None, "nodes": [], "totals": [], "ranks": [], "scores": [], "feasible": 0, "permanent": True}
+    shown = text(decision.placement({**GIVEN, **nothing}))
+    assert "none, and none could ever take it" in shown
+    assert "No node was scored." in shown
+    for words in ('"Fit"', '"1,002"', "Nodes with enough left.", '"Mine"', '"3"', decision.UNDESCRIBED):
+        assert words in shown
+    assert decision.refused_rows(GIVEN["refusals"]) == [
+        {"id": "Fit/n4", "node": "n4", "filter": "Fit"},
+        {"id": "Fit/n5", "node": "n5", "filter": "Fit"},
     ]
 
 
-def test_refused_nodes_and_those_that_the_log_does_not_list() -> None:
-    rows = decision.refused_rows(GIVEN, {"Fit": 1002, "Own": 3}, {"Fit": "Nodes with enough left."})
-    assert [(row["node"], row["filter"], row["what"]) for row in rows] == [
-        ("n4", "Fit", "Nodes with enough left."),
-        ("n5", "Fit", "Nodes with enough left."),
-        ("1,000 more nodes, not listed", "Fit", "Nodes with enough left."),
-        ("3 more nodes, not listed", "Own", ""),
+def test_a_decision_of_a_thousand_nodes_is_one_page_of_rows_at_a_time() -> None:
+    nodes = [f"n{k}" for k in range(1000)]
+    many = [float(k) for k in range(1000, 0, -1)]
+    score = {"plugin": "A", "description": "", "weight": 2, "raw": many, "normalised": many, "weighted": many}
+    made = {**GIVEN, "nodes": nodes, "totals": many, "ranks": list(range(1, 1001)), "scores": [score] * 5}
+    assert len(decision.score_rows(made)) == 1000
+    shown = text(decision.placement(made))
+    assert '"pagination": true, "paginationPageSize": 20' in shown
+
+
+def test_the_list_of_decisions() -> None:
+    rows = run_tables.placements([sample.LISTED[0], {**sample.LISTED[1], "node": None}])
+    assert [(row["id"], row["time"], row["node"], row["refused"]) for row in rows] == [
+        ("d3", "0:00", "n1", 0),
+        ("d9", "0:35", "none", 1),
     ]
-    assert len({row["id"] for row in rows}) == 4
 
 
-@pytest.mark.parametrize("damaged", [None, "", "{", "[1]", '{"nodes": ["a"], "totals": "x", "scores": [{}]}', 7])
-def test_a_damaged_detail_is_shown_as_far_as_it_goes(damaged: Any) -> None:
-    row = {"pod": "p", "time": "0:01", "node": "a", "reason": "because", "detail": damaged, "refused_counts": damaged}
-    if damaged and "nodes" in str(damaged):
-        row["refused_counts"] = "{}"
-    assert "because" in text(decision.placement(row, {}))
+@pytest.mark.parametrize(
+    ("identity", "seq"), [("d9", 9), ("d0", 0), ("", None), ("9", None), ("d", None), ("d-1", None), ("c9", None),
+                          ("d٣", None), ("d" + "9" * 40, None)],
+)  # fmt: skip
+def test_the_number_of_a_placement_is_read_from_its_address(identity: str, seq: int | None) -> None:
+    assert run_tables.placement_seq(identity) == seq
 
 
-def test_the_list_of_decisions_does_without_what_only_one_in_full_shows() -> None:
-    (first, _) = run_tables.listed("placements", sample.DECISIONS, sample.CONSIDERATIONS)
-    assert "detail" not in first
-    assert (first["id"], first["refused"]) == ("d3", 0)
+@pytest.mark.parametrize(
+    ("address", "inside", "outside"),
+    [
+        ("?tab=decisions&decision=d9", "c at 0:35", "a at 0:00"),
+        ("?tab=decisions&decision=d8", "2 decisions", "at 0:"),
+        ("?tab=decisions&kind=migrations&decision=d9", "migrates", "c at 0:35"),
+        ("?tab=jobs", "/runs/seven-jobs-7k3f.default.s1?tab=decisions&decision=d3", "decision=d4"),
+    ],
+)
+def test_the_address_says_which_decision_is_shown(
+    backend: FakeBackend, address: str, inside: str, outside: str
+) -> None:
+    source = Source(backend.url, Cache(Flask("test"), config={"CACHE_TYPE": "SimpleCache"}))
+    shown = text(tab(source, LINKS, "seven-jobs-7k3f.default.s1", address))
+    assert inside in shown
+    assert outside not in shown
 
 
-def test_the_decision_of_the_address_is_shown() -> None:
-    state = RunState(tab="decisions", decision="d9")
-    shown = text(run_tables.decisions_tab("", state, sample.DECISIONS, sample.CONSIDERATIONS, "specon", {}))
-    assert "c at 0:35" in shown
-    assert '"ids": ["d9"]' in shown
+def test_jobs_lead_to_the_decision_of_their_first_node_or_to_the_last_refusal() -> None:
+    jobs = {"job": ["a", "b", "c"], "first_node": ["n1", None, "n3"]}
+    made = [(1, "a", None), (2, "a", "n1"), (3, "a", "n2"), (4, "b", None), (5, "b", None)]
+    rows = run_tables.job_rows(jobs, [dict(zip(("seq", "job", "node"), one, strict=True)) for one in made], str)
+    assert [row["decision"] for row in rows] == ["2", "5", None]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +226,7 @@ def test_the_decision_of_the_address_is_shown() -> None:
 def test_without_considerations_the_page_says_why(migration: str, words: str) -> None:
     state = RunState(tab="decisions", kind="migrations")
     nothing = sample.empty(sample.CONSIDERATIONS)
-    assert words in text(run_tables.decisions_tab("", state, sample.DECISIONS, nothing, migration, {}))
+    assert words in text(run_tables.decisions_tab("", state, run_tables.listed(nothing), migration, None))
 
 
 def test_the_migration_policy_is_read_from_the_arm() -> None:
@@ -191,7 +241,7 @@ def test_an_imported_run_without_specification_says_so() -> None:
 
 def test_hostile_names_are_text_in_tables_and_details() -> None:
     table = {name: [HOSTILE] for name in sample.JOBS}
-    assert "dangerously" not in text(run_tables.jobs_tab(table))
+    assert "dangerously" not in text(run_tables.jobs_tab(run_tables.job_rows(table, [], str)))
     shown = text(missing.run_missing(LINKS, HOSTILE))
     assert "href" in shown
     assert 'href": "<' not in shown

@@ -194,6 +194,16 @@ def test_a_table_is_asked_for_once_per_revision(source: Source, backend: FakeBac
     assert backend.asked[f"/api/v1/runs/{RUN}/tables/jobs"] == 2
 
 
+def test_decisions_are_listed_in_parts_and_one_is_asked_for_by_its_number(source: Source, backend: FakeBackend) -> None:
+    backend.most_rows = 1
+    for _ in range(2):
+        assert [made["seq"] for made in source.decisions(RUN, 1)] == [3, 9]
+        assert source.decision(RUN, 9, 1)["refusals"][0]["filter"] == "fit"
+    assert backend.asked[f"/api/v1/runs/{RUN}/decisions"] == 2
+    assert backend.asked[f"/api/v1/runs/{RUN}/decisions/9"] == 1
+    assert source.decision(RUN, 4, 1).status == 404
+
+
 def test_a_long_table_is_asked_for_in_parts(source: Source, backend: FakeBackend) -> None:
     backend.most_rows = 2
     assert source.table(RUN, "jobs", 1)["job"] == ["a", "b", "c"]

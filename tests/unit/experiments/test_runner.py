@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from backend.experiments import runner as runner_module
 from backend.experiments import worker
 from backend.experiments.runner import Runner, create, recover
 from backend.experiments.specification import Specification, parse
 from backend.experiments.worker import Task, execute
 from backend.model import events as ev
 from backend.model.objects import Job
+from backend.store.errors import UnusableError
 from backend.store.store import Store
 from tests.api.conditions import PATIENCE_S, specification, wait_until
 
@@ -225,3 +227,82 @@ def test_recovery_of_a_run_whose_process_is_gone(store: Store, stopping: bool, s
     assert store.run(run).status == status
     assert store.log_size(run) == 1
     assert recover(store) == []
+
+
+# -- a disk without room
+
+
+def leftovers(store: Store) -> set[Path]:
+    return set((store.home / "runs").glob(".tmp-*"))
+
+
+def full(*_: Any, **__: Any) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_run_whose_log_has_no_room_is_failed_and_says_so(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backend.store.logs.write_table", full)
+    monkeypatch.setattr("backend.store.store.write_tables", full)
+    run = f"{create(store, parse(specification('tested')))}.default.s1"
+    ended = execute(store, Task(run))
+    sentence = f"he disk of the store in {store.home} is full; make room on it"
+    assert (ended.status, ended.recorded) == ("failed", True)
+    assert f"t{sentence}" in str(ended.fault)
+    assert str(store.run(run).error).startswith(f"T{sentence}")
+    assert (store.run(run).status, store.run(run).pid) == ("failed", None)
+    assert store.table(run, "jobs").num_rows == 0
+    assert list(store.folder(run).rglob(".tmp-*")) == []
+
+
+def test_a_run_that_cannot_even_begin_is_failed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise UnusableError("the disk is full")
+
+    monkeypatch.setattr(store, "begin_run", refuse)
+    run = f"{create(store, parse(specification('tested')))}.default.s1"
+    assert execute(store, Task(run)).fault == "the disk is full"
+    assert (store.run(run).status, store.run(run).error) == ("failed", "The disk is full.")
+
+
+def test_an_end_that_cannot_be_recorded_is_told_to_whoever_waits_and_recorded_later(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = Runner(store, jobs=1)
+    before = leftovers(store)
+    with monkeypatch.context() as patched:
+        patched.setattr(runner_module, "WorkerProcess", full)
+        patched.setattr(store, "finish_run", full)
+        patched.setattr(store, "end_run", full)
+        experiment = launch(store, runner)
+        assert runner.wait(experiment, PATIENCE_S)
+        assert set(statuses(store, experiment).values()) == {"queued"}
+        assert {result.status for result in runner.unrecorded.values()} == {"failed"}
+        assert str(runner.fault).startswith(f"the disk of the store in {store.home} is full")
+        runner.record_ends()
+        assert len(runner.unrecorded) == 2
+    runner.close()
+    assert set(statuses(store, experiment).values()) == {"failed"}
+    assert runner.unrecorded == {}
+    assert leftovers(store) == before
+
+
+def test_stopping_and_closing_on_a_full_disk_raise_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    runner = Runner(store, jobs=1)
+    experiment = launch(store, runner, speed=SLOW, seeds="[1, 2]")
+    wait_until(recorded(store, f"{experiment}.default.s1"))
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "finish_run", full)
+        patched.setattr(store, "end_run", full)
+        runner.stop(f"{experiment}.migrated.s2")
+        runner.close()
+    assert runner.wait(experiment, PATIENCE_S)
+    assert statuses(store, experiment)["migrated.s2"] == "queued"
+    runner.record_ends()
+    assert set(statuses(store, experiment).values()) == {"stopped", "interrupted"}
+
+
+def test_recovery_leaves_a_run_alone_that_was_taken_up_meanwhile(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = f"{create(store, parse(specification('tested')))}.default.s1"
+    monkeypatch.setattr(store, "abandoned", lambda: [run])
+    assert recover(store) == []
+    assert store.run(run).status == "queued"
