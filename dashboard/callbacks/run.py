@@ -15,7 +15,7 @@ from dashboard.formats import plural
 from dashboard.pages import decision
 from dashboard.pages import run as pages
 from dashboard.pages import run_tables as tables
-from dashboard.source import Problem, Source, first_problem
+from dashboard.source import Problem, Source, etag, first_problem
 from dashboard.urlstate import Links
 
 
@@ -129,9 +129,10 @@ def _content(app: Dash, source: Source, links: Links) -> None:
         State(ids.URL, "search"),
         State(pages.NAME, "data"),
         State({"part": "rows", "of": ALL}, "id"),
+        State({"part": "rows-mark", "of": ALL}, "data"),
         prevent_initial_call=True,
     )
-    def refresh(_: Any, search: str, name: str, grids: list[Any]) -> Any:
+    def refresh(_: Any, search: str, name: str, grids: list[Any], marks: list[Any]) -> Any:
         # Pictures follow by themselves (views.register); of tables the rows are replaced, so that sorting, filters,
         # selection and scroll stay.
         state = urlstate.run_state(search or "")
@@ -143,6 +144,10 @@ def _content(app: Dash, source: Source, links: Links) -> None:
             return no_update  # the banner says it
         if not rows or pages.grid_id(kind) not in grids:
             return tab(source, links, name, search or "")
+        mark = etag(rows)
+        if mark in marks:
+            return no_update  # a row chosen at the moment in which rows are replaced is lost: only if they are others
+        set_props(pages.mark_id(kind), {"data": mark})
         set_props(pages.grid_id(kind), {"rowData": rows})
         set_props(pages.COUNT, {"children": plural(len(rows), "job" if kind == "jobs" else "decision")})
         return no_update

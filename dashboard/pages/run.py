@@ -39,6 +39,11 @@ def grid_id(of: str) -> dict[str, str]:
     return {"part": "rows", "of": of}
 
 
+def mark_id(of: str) -> dict[str, str]:
+    """A mark of the rows that such a table shows."""
+    return {"part": "rows-mark", "of": of}
+
+
 TAB_NAMES = {
     "placement": "Placement",
     "nodes": "Node CPU",
@@ -301,13 +306,14 @@ def tiles(run: Mapping[str, Any]) -> html.Dl | None:
         return None
     finished, jobs = summary.get("finished"), summary.get("jobs")
     share, lost = summary.get("cpu_share_mean"), summary.get("lost_core_s")
-    downtime = seconds(summary.get("downtime_s"))
+    known = summary.get("downtime_s") is not None
+    downtime = f"{seconds(summary.get('downtime_s'))} of downtime in all" if known else "downtime unknown"
     entries = [
         ("Jobs finished", number(finished, 0), f"of {number(jobs, 0)} that arrived"),
         ("Makespan", seconds(summary.get("makespan_s")), "first submission to last finish"),
         ("Mean completion", seconds(summary.get("mean_completion_s")), "submission to finish, over finished jobs"),
         ("95 % done within", seconds(summary.get("p95_completion_s")), "95th percentile of completion times"),
-        ("Migrations", number(summary.get("migrations"), 0), "downtime unknown" if summary.get("downtime_s") is None else f"{downtime} of downtime in all"),
+        ("Migrations", number(summary.get("migrations"), 0), downtime),
         ("Wasted work", MISSING if lost is None else [number(lost), html.Small(" core-s")], "CPU time spent in vain"),
         ("CPU in use", MISSING if share is None else f"{100 * share:.0f} %", "of the cluster over the makespan"),
     ]  # fmt: skip

@@ -5,14 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import yaml
-from dash import html
+from dash import dcc, html
 
 from dashboard.components import grid
 from dashboard.components.states import empty
 from dashboard.figures.timeaxis import clock
 from dashboard.figures.view import Columns, rows_of
 from dashboard.formats import MISSING, number, plural
-from dashboard.pages.run import COUNT, DETAIL, grid_id, toggle
+from dashboard.pages.run import COUNT, DETAIL, grid_id, mark_id, toggle
+from dashboard.source import etag
 from dashboard.urlstate import RunState
 
 VERDICTS = {  # verdict -> what it means in words
@@ -78,7 +79,7 @@ def jobs_tab(rows: Sequence[Mapping[str, Any]]) -> list[Any]:
         grid.text_column("reason", "Reason", minWidth=160),
     ]
     title = html.Span(plural(len(rows), "job"), id=COUNT)
-    return [_section(title, grid.grid(grid_id("jobs"), columns, rows))]
+    return [_section(title, grid.grid(grid_id("jobs"), columns, rows)), dcc.Store(id=mark_id("jobs"), data=etag(rows))]
 
 
 def decisions_tab(
@@ -137,6 +138,7 @@ def decisions_tab(
     return [
         _section(html.Span(plural(len(rows), "decision"), id=COUNT), table, kinds, hint),
         html.Div(shown, id=DETAIL, **{"aria-live": "polite"}),
+        dcc.Store(id=mark_id(state.kind), data=etag(rows)),
     ]
 
 

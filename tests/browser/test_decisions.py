@@ -171,6 +171,23 @@ def test_a_decision_stays_open_while_its_run_goes_on(open_page: Callable[..., Pa
         stack.api("POST", f"runs/{run}/stop", {})
 
 
+def test_rows_that_did_not_change_are_not_sent_again(open_page: Callable[..., Page], tight: str) -> None:
+    """Replaced rows would undo a choice that is made at the same moment."""
+    page = open_page("/")
+    replaced: list[str] = []
+
+    def note(response: Any) -> None:
+        if "_dash-update-component" in response.url and response.status == 200 and "sideUpdate" in response.text():
+            replaced.append(response.text()[:200])
+
+    page.on("requestfinished", lambda request: note(request.response()))
+    with page.expect_response(lambda response: "revision.data" in (response.request.post_data or "")):
+        page.goto(f"{page.url}runs/{tight}?tab=decisions")
+    expect(page.locator(".ag-row").first).to_be_visible()
+    page.wait_for_timeout(1500)  # the poller has asked again
+    assert replaced == []
+
+
 def test_a_decision_of_a_thousand_nodes_opens_and_sorts(open_page: Callable[..., Page], stack: Stack) -> None:
     specification = {
         "name": "thousand",
