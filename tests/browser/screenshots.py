@@ -21,6 +21,10 @@ def main() -> None:
         for run in runs:
             arms.setdefault(stack.api("GET", f"runs/{run}")["arm"], []).append(run)
         a, b = list(arms.values())[:2]
+        edge = next(example for example in stack.api("GET", "examples")["items"] if example["name"] == "edge-images")
+        at_once = {name: value for name, value in edge["specification"].items() if name != "speed"}
+        placed = next(run for run in stack.finished(stack.launch(at_once), 300) if ".skippy." in run)
+        decision = stack.api("GET", f"runs/{placed}/tables/decisions")["columns"]["seq"][10]
         pages = {
             "experiments": "/",
             "new": f"/experiments/new?from={example['name']}",
@@ -28,6 +32,7 @@ def main() -> None:
             "run-nodes": f"/runs/{b[0]}?tab=nodes",
             "run-progress": f"/runs/{b[0]}?tab=progress",
             "run-decisions": f"/runs/{b[0]}?tab=decisions&kind=migrations",
+            "run-placement-decision": f"/runs/{placed}?tab=decisions&decision=d{decision}",
             "compare": f"/compare?a={','.join(a)}&b={','.join(b)}",
         }
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
