@@ -1,0 +1,1 @@
+"""Podshift on a real cluster: the only package that speaks to a Kubernetes API server."""
