@@ -163,9 +163,7 @@ class Controller:
             if not self._life.owns(job):
                 self._restart(event, job, out)
         elif event.succeeded:
-            finished = ev.JobFinished(event.time, job)
-            self._apply(finished)
-            out.append(finished)
+            self._put(ev.JobFinished(event.time, job), out)
         else:
             self._put(ev.JobFailed(event.time, job, event.reason or "its pod failed"), out)
 
@@ -188,8 +186,8 @@ class Controller:
             name = record.pod.name
             decision = place(record, self.state)
             if decision.node is not None:
-                self._apply(decision)
-                out += (decision, Bind(name, decision.node))
+                self._put(decision, out)
+                out.append(Bind(name, decision.node))
                 queue.discard(name)
                 self._refusals.pop(name, None)
                 continue

@@ -90,7 +90,8 @@ class World:
     def turn(self) -> list[Event]:
         """What has happened since the last turn."""
         with self._lock:
-            return list(self._cluster.advance(self.now()))
+            self._advance()
+            return self._cluster.take()
 
     def next_in(self) -> float:
         """Wall-clock seconds until something is known to happen; 0 if it is due, infinity if nothing is known."""
@@ -154,7 +155,7 @@ class World:
 
     def _advance(self) -> None:
         """Move the simulated clock to now and keep what happens for the next turn."""
-        self._cluster.hold_back(self._cluster.advance(self.now()))
+        self._cluster.run_to(self.now())
 
     def _count(self) -> None:
         now = self.now()

@@ -1,10 +1,10 @@
 """A thread that asks the sources of progress, time and again, and hands on what they found."""
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from backend.kube.background import Background
 from backend.kube.progress import RunningPod, Sample
 
 
@@ -16,7 +16,7 @@ class Source(Protocol):
         ...
 
 
-class Feed:
+class Feed(Background):
     """Asks every `interval_s`, counted from the end of the last round: slow sources are not asked twice at once.
 
     A pod that two sources know of is reported by the first.
@@ -31,6 +31,7 @@ class Feed:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__("progress")
         self._sources = sources
         self._running = running
         self._report = report
@@ -38,18 +39,6 @@ class Feed:
         self._clock = clock
         self.error = ""
         """What the last source that failed met."""
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End, after the round that is under way."""
-        self._stopping.set()
-        if self._thread.ident is not None:
-            self._thread.join()
 
     def round(self) -> None:
         """Ask all sources once."""

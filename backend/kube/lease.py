@@ -5,11 +5,11 @@ writes local times without a zone into the lease, measures by a clock that may b
 """
 
 import random
-import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from backend.kube.background import Background
 from backend.kube.client import Api, ApiError, Json
 
 DURATION_S = 15.0
@@ -19,8 +19,8 @@ RENEW_WITHIN_S = 10.0
 RETRY_S = 2.0
 
 
-class Lease:
-    """One candidate for one lease.
+class Lease(Background):
+    """One candidate for one lease. `stop` gives it up, so that the next one need not wait for it to run out.
 
     Times in the lease are for people: whether somebody else's lease has run out is told by our own clock, from when we
     saw its last renewal.
@@ -46,6 +46,7 @@ class Lease:
                 f"a lease of {duration_s:g} s that is to be renewed within {renew_within_s:g} s and is tried every "
                 f"{retry_s:g} s: each must be less than the one before"
             )
+        super().__init__(f"lease {name}")
         self._api = api
         self._name = name
         self.identity = identity
@@ -65,23 +66,11 @@ class Lease:
         """Who leads, as far as we know."""
         self.error = ""
         """Why the last attempt came to nothing."""
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"lease {name}", daemon=True)
 
     @property
     def leads(self) -> bool:
         """Whether we may act now."""
         return self._clock() < self._leads_until
-
-    def start(self) -> None:
-        """Begin."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Give the lease up, if we have it, and end: the next one need not wait for it to run out."""
-        self._stopping.set()
-        if self._thread.ident is not None:
-            self._thread.join()
 
     def attempt(self) -> bool:
         """Take the lease or renew it, if it can be had; whether we lead now."""

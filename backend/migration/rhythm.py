@@ -4,6 +4,7 @@ import math
 
 from backend.model.actions import Wake
 from backend.model.events import TimerFired
+from backend.model.periods import next_multiple
 
 
 class Rhythm:
@@ -27,7 +28,7 @@ class Rhythm:
 
     def begin(self, now: float) -> Wake:
         """The first call after a rest."""
-        self._due = [_after(now, period) for period in self._periods]
+        self._due = [next_multiple(now, period) for period in self._periods]
         self._wake_at = min(self._due)
         return Wake(self._wake_at, self.timer)
 
@@ -40,7 +41,8 @@ class Rhythm:
     def go_on(self, now: float) -> Wake:
         """The next call."""
         self._due = [
-            due if due > now else _after(now, period) for due, period in zip(self._due, self._periods, strict=True)
+            due if due > now else next_multiple(now, period)
+            for due, period in zip(self._due, self._periods, strict=True)
         ]
         self._wake_at = min(self._due)
         return Wake(self._wake_at, self.timer)
@@ -48,11 +50,3 @@ class Rhythm:
     def rest(self) -> None:
         """No further call until the next `begin`."""
         self._wake_at = math.inf
-
-
-def _after(now: float, period: float) -> float:
-    """The first multiple of the period behind `now`."""
-    count = math.floor(now / period) + 1
-    while count * period <= now:
-        count += 1
-    return count * period

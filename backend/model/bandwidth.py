@@ -36,29 +36,36 @@ class LocalityBandwidth(Struct, frozen=True, tag="by-locality", omit_defaults=Tr
 
     def outbound(self, source: str, nodes: list[Node], rows: dict[str, int]) -> Floats:
         """From a source to each node; shape (nodes,)."""
-        edge = np.fromiter((is_edge(node.labels) for node in nodes), np.bool_, len(nodes))
         if source == REGISTRY:
-            return np.where(edge, self.registry_edge, self.registry_cloud)
-        row = rows.get(source)
-        if row is not None and edge[row]:
-            values = np.where(edge, self.edge_edge, self.edge_cloud)
-        else:
-            values = np.where(edge, self.cloud_edge, self.cloud_cloud)
+            return np.where(_at_edge(nodes), self.registry_edge, self.registry_cloud)
+        return self._by_place(
+            source, nodes, rows, (self.edge_edge, self.edge_cloud), (self.cloud_edge, self.cloud_cloud)
+        )
+
+    def inbound(self, target: str, nodes: list[Node], rows: dict[str, int]) -> Floats:
+        """From each node to a target; shape (nodes,)."""
+        return self._by_place(
+            target, nodes, rows, (self.edge_edge, self.cloud_edge), (self.edge_cloud, self.cloud_cloud)
+        )
+
+    def _by_place(
+        self,
+        end: str,
+        nodes: list[Node],
+        rows: dict[str, int],
+        at_edge: tuple[float, float],
+        in_cloud: tuple[float, float],
+    ) -> Floats:
+        """Between one end and each node: what edge and cloud nodes have, for an end at the edge and for any other."""
+        edge, row = _at_edge(nodes), rows.get(end)
+        values = np.where(edge, *(at_edge if row is not None and edge[row] else in_cloud))
         if row is not None:
             values[row] = self.itself
         return values
 
-    def inbound(self, target: str, nodes: list[Node], rows: dict[str, int]) -> Floats:
-        """From each node to a target; shape (nodes,)."""
-        edge = np.fromiter((is_edge(node.labels) for node in nodes), np.bool_, len(nodes))
-        row = rows.get(target)
-        if row is not None and edge[row]:
-            values = np.where(edge, self.edge_edge, self.cloud_edge)
-        else:
-            values = np.where(edge, self.edge_cloud, self.cloud_cloud)
-        if row is not None:
-            values[row] = self.itself
-        return values
+
+def _at_edge(nodes: list[Node]) -> NDArray[np.bool_]:
+    return np.fromiter((is_edge(node.labels) for node in nodes), np.bool_, len(nodes))
 
 
 class MatrixBandwidth(Struct, frozen=True, tag="matrix", omit_defaults=True, forbid_unknown_fields=True):

@@ -15,8 +15,6 @@ class ClusterFacts:
         self.images = ImageCatalogue()
         self.storage = StorageIndex()
         self.bandwidth: BandwidthModel = LocalityBandwidth()
-        self.declared = False
-        """Whether anything was."""
 
     def declare(
         self,
@@ -37,4 +35,3 @@ class ClusterFacts:
                 self.storage.make_bucket(bucket, node)
         for item in objects:
             self.storage.put(item)
-        self.declared = True

@@ -301,7 +301,7 @@ class KeptShape:
     def _normalise(self, rows: set[int]) -> None:
         feasible = None if self.count == len(self.feasible) else self.feasible
         for kept in self.scores:
-            if kept.index not in self._touched or not kept.normalises:
+            if kept.index not in self._touched:
                 continue
             ranged = kept.ranged
             if ranged is None:

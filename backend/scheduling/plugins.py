@@ -44,7 +44,7 @@ def describe() -> dict[str, str]:
         one
         for module in (filters, scores)
         for one in vars(module).values()
-        if inspect.isclass(one) and one.__module__ == module.__name__ and isinstance(getattr(one, "name", None), str)
+        if inspect.isclass(one) and one.__module__ == module.__name__
     ]
     for group in (FILTERS, SCORES):
         for name in group.names():

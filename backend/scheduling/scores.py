@@ -6,7 +6,7 @@ scores to whole numbers; these keep their fractions, which makes fewer equals an
 """
 
 from collections.abc import Callable, Hashable
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,53 +119,46 @@ def memory_part(job: Job, table: NodeTable) -> Floats:
     return np.minimum((table.scoring_memory_bytes + scoring_requests(job)[1]) * table.per_memory_byte, 1.0)
 
 
-class LeastAllocated(_Plain):
+class _OfParts(_Plain):
+    """A score that is made of the parts of CPU and memory in use with the pod on the node."""
+
+    def of(self, cpu: Any, memory: Any) -> Any:
+        """The score of parts in use: arrays of them, or those of one node."""
+        raise NotImplementedError
+
+    def raw(self, job: Job, table: NodeTable) -> Floats:
+        """See Score."""
+        values: Floats = self.of(cpu_part(job, table), memory_part(job, table))
+        return values
+
+    def at(self, job: Job, table: NodeTable, row: int) -> float:
+        """See RowScore."""
+        return self.rows(job, table)(row)
+
+    def rows(self, job: Job, table: NodeTable) -> Callable[[int], float]:
+        """See RowScore."""
+        parts, of = parts_in_use(table.items, *scoring_requests(job)), self.of
+        return lambda row: of(*parts(row))
+
+
+class LeastAllocated(_OfParts):
     """Mean free part of CPU and memory: spreads load (NodeResourcesFit with the strategy LeastAllocated)."""
 
     name = "NodeResourcesFit"
 
-    def raw(self, job: Job, table: NodeTable) -> Floats:
-        """See Score."""
-        return MAX_SCORE - (MAX_SCORE / 2) * (cpu_part(job, table) + memory_part(job, table))
-
-    def at(self, job: Job, table: NodeTable, row: int) -> float:
-        """See RowScore."""
-        return self.rows(job, table)(row)
-
-    def rows(self, job: Job, table: NodeTable) -> Callable[[int], float]:
-        """See RowScore."""
-        parts = parts_in_use(table.items, *scoring_requests(job))
-
-        def value(row: int) -> float:
-            cpu, memory = parts(row)
-            return MAX_SCORE - (MAX_SCORE / 2) * (cpu + memory)
-
-        return value
+    def of(self, cpu: Any, memory: Any) -> Any:
+        """See _OfParts."""
+        return MAX_SCORE - (MAX_SCORE / 2) * (cpu + memory)
 
 
-class BalancedAllocation(_Plain):
+class BalancedAllocation(_OfParts):
     """100 x (1 - standard deviation of the used parts of CPU and memory), which is |cpu - memory| / 2 for two."""
 
     name = "NodeResourcesBalancedAllocation"
 
-    def raw(self, job: Job, table: NodeTable) -> Floats:
-        """See Score."""
-        apart: Floats = np.abs(cpu_part(job, table) - memory_part(job, table))
-        return MAX_SCORE - (MAX_SCORE / 2) * apart
-
-    def at(self, job: Job, table: NodeTable, row: int) -> float:
-        """See RowScore."""
-        return self.rows(job, table)(row)
-
-    def rows(self, job: Job, table: NodeTable) -> Callable[[int], float]:
-        """See RowScore."""
-        parts = parts_in_use(table.items, *scoring_requests(job))
-
-        def value(row: int) -> float:
-            cpu, memory = parts(row)
-            return MAX_SCORE - (MAX_SCORE / 2) * abs(cpu - memory)
-
-        return value
+    def of(self, cpu: Any, memory: Any) -> Any:
+        """See _OfParts."""
+        return MAX_SCORE - (MAX_SCORE / 2) * abs(cpu - memory)
 
 
 class ImageLocality(_Plain):

@@ -9,6 +9,7 @@ from backend.model import events as ev
 from backend.model.actions import Action, Bind, CreatePod, DeletePod, Wake
 from backend.model.images import normalise_image
 from backend.model.objects import Job, Node, Pod
+from backend.model.periods import next_multiple
 from backend.simulation.costs import Costs, Telemetry
 from backend.simulation.engine import CLUSTER, TELEMETRY, TIMER, EventList
 from backend.simulation.pods import RunningNode, SimulatedPod
@@ -160,24 +161,22 @@ class SimulatedCluster:
             if order == CLUSTER or self._alive(order):
                 what(argument)
 
-    def advance(self, time: float) -> Iterator[ev.Event]:
-        """The events up to a time, at which the clock stands then: for a cluster that goes on while others look.
+    def run_to(self, time: float) -> None:
+        """Let everything up to a time happen, at which the clock stands then: for a cluster that goes on while others
+        look. What happened is given by `take`.
 
-        Unlike `events`, nothing ends here: what is admitted or executed later happens later.
+        Unlike with `events`, nothing ends here: what is admitted or executed later happens later.
         """
-        while True:
-            while self._due:
-                yield self._due.popleft()
-            entry = self._list.next(time)
-            if entry is None:
-                self._list.now = max(self._list.now, time)
-                return
+        while (entry := self._list.next(time)) is not None:
             _, _, _, what, argument = entry
             what(argument)
+        self._list.now = max(self._list.now, time)
 
-    def hold_back(self, events: Iterator[ev.Event]) -> None:
-        """Put events that `advance` gave back in front of what comes next."""
-        self._due.extendleft(reversed(list(events)))
+    def take(self) -> list[ev.Event]:
+        """What has happened since the last call."""
+        happened = list(self._due)
+        self._due.clear()
+        return happened
 
     def next_time(self) -> float:
         """When the next thing happens, as far as it is known; infinity if nothing is known to happen."""
@@ -447,11 +446,11 @@ class SimulatedCluster:
         telemetry = self._telemetry
         if telemetry.progress and not self._reporting:
             self._reporting = True
-            self._list.at(_multiple_after(now, telemetry.progress), self._report_progress, None, TELEMETRY)
+            self._list.at(next_multiple(now, telemetry.progress), self._report_progress, None, TELEMETRY)
         if telemetry.usage and not self._sampling:
             self._sampling = True
             self._append_sample()  # so that the rest is seen as one, and the next mean does not reach into it
-            self._list.at(_multiple_after(now, telemetry.usage), self._sample_usage, None, TELEMETRY)
+            self._list.at(next_multiple(now, telemetry.usage), self._sample_usage, None, TELEMETRY)
 
     def _occupied(self) -> bool:
         return any(pod.node is not None for pod in self._pods.values())
@@ -464,14 +463,14 @@ class SimulatedCluster:
             self._due.append(report)
         self._reporting = bool(running) or self._occupied()
         if self._reporting:
-            self._list.at(_multiple_after(now, self._telemetry.progress), self._report_progress, None, TELEMETRY)
+            self._list.at(next_multiple(now, self._telemetry.progress), self._report_progress, None, TELEMETRY)
 
     def _sample_usage(self, _: None) -> None:
         used = self._append_sample()
         self._sampling = used or self._occupied()
         if self._sampling:
             now = self._list.now
-            self._list.at(_multiple_after(now, self._telemetry.usage), self._sample_usage, None, TELEMETRY)
+            self._list.at(next_multiple(now, self._telemetry.usage), self._sample_usage, None, TELEMETRY)
 
     def _append_sample(self) -> bool:
         """Sample all nodes; whether any was in use."""
@@ -500,11 +499,3 @@ class SimulatedCluster:
         if not (self._pods or self._unfinished):
             return False
         return (order == TIMER or self._timers > 0) and self._list.now - self._last_action <= QUIET_S
-
-
-def _multiple_after(now: float, period: float) -> float:
-    """The first multiple of a period behind `now`."""
-    count = math.floor(now / period) + 1
-    while count * period <= now:
-        count += 1
-    return count * period

@@ -13,22 +13,18 @@ from backend.model.node_table import Bools, NodeTable
 from backend.model.objects import Job, Node
 from backend.scheduling.scores import Floats
 from backend.scheduling.skippy.devices import RowSums, measured, ram
-from backend.scheduling.skippy.plugin import NoOptions
+from backend.scheduling.skippy.plugin import SkippyFilter
 
 ROUNDING = 1e-9
 """Shares are sums of measured decimals; what exceeds 1 by less than this is rounding."""
 
 
-class CanRun:
+class CanRun(SkippyFilter):
     """Devices on which all of the pod's images were measured: those without a measurement cannot run it."""
 
     name = "CanRun"
     static = True
     lasting = True
-    Options: ClassVar[type[BaseModel]] = NoOptions
-
-    def __init__(self, options: BaseModel | None = None) -> None:
-        """Nothing to set."""
 
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """See Filter."""
@@ -45,14 +41,14 @@ class CanRun:
         return job.images()
 
 
-class HasEnoughRam:
+class HasEnoughRam(SkippyFilter):
     """Devices whose memory holds the measured shares of all pods there and of this one."""
 
     name = "HasEnoughRam"
     static = False
-    Options: ClassVar[type[BaseModel]] = NoOptions
 
     def __init__(self, options: BaseModel | None = None) -> None:
+        super().__init__(options)
         self._taken = RowSums(ram)
 
     def mask(self, job: Job, table: NodeTable) -> Bools:
@@ -70,16 +66,12 @@ class HasEnoughRam:
         return "without enough memory for the share that was measured"
 
 
-class NodeHasAccelerator:
+class NodeHasAccelerator(SkippyFilter):
     """Nodes with the accelerator that the pod's label names, if it names one."""
 
     name = "NodeHasAccelerator"
     static = True
     lasting = True
-    Options: ClassVar[type[BaseModel]] = NoOptions
-
-    def __init__(self, options: BaseModel | None = None) -> None:
-        """Nothing to set."""
 
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """See Filter."""
@@ -96,14 +88,14 @@ class NodeHasAccelerator:
         return job.labels.get(ACCELERATOR)
 
 
-class _FreeAccelerator:
+class _FreeAccelerator(SkippyFilter):
     """Nodes on which no pod has the accelerator that this pod asks for."""
 
     static = False
     accelerator: ClassVar[str]
-    Options: ClassVar[type[BaseModel]] = NoOptions
 
     def __init__(self, options: BaseModel | None = None) -> None:
+        super().__init__(options)
         self._holders = RowSums(lambda job, node: float(job.labels.get(ACCELERATOR) == self.accelerator))
 
     def mask(self, job: Job, table: NodeTable) -> Bools:
@@ -143,8 +135,9 @@ class NodeHasFreeGpu(_FreeAccelerator):
     Options: ClassVar[type[BaseModel]] = FreeGpu
 
     def __init__(self, options: BaseModel | None = None) -> None:
-        super().__init__()
-        self._by_memory = isinstance(options, FreeGpu) and options.use_vram
+        super().__init__(options)
+        assert isinstance(self.options, FreeGpu)
+        self._by_memory = self.options.use_vram
         self._reserved = RowSums(_vram_reserved)
 
     def mask(self, job: Job, table: NodeTable) -> Bools:

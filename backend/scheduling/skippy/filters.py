@@ -12,18 +12,14 @@ from backend.model.node_table import Bools, NodeTable, scoring_requests
 from backend.model.objects import Job
 from backend.model.quantities import format_cpu, format_memory
 from backend.scheduling.rows import counted_requests_fit
-from backend.scheduling.skippy.plugin import NoOptions
+from backend.scheduling.skippy.plugin import SkippyFilter
 
 
-class PodFitsResources:
+class PodFitsResources(SkippyFilter):
     """Nodes whose free CPU and memory hold what the pod requests, 100 millicores and 200 MiB where it names nothing."""
 
     name = "PodFitsResources"
     static = False
-    Options: ClassVar[type[BaseModel]] = NoOptions
-
-    def __init__(self, options: BaseModel | None = None) -> None:
-        """Nothing to set."""
 
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """See Filter."""
@@ -71,7 +67,7 @@ class LabelPresence(Parameters):
     should_be_present: bool = Field(False, description="whether all of them must be there, or none may be")
 
 
-class CheckNodeLabelPresence:
+class CheckNodeLabelPresence(SkippyFilter):
     """Nodes that carry all the listed label keys, or none of them (by default: nodes that are no storage nodes)."""
 
     name = "CheckNodeLabelPresence"
@@ -80,10 +76,10 @@ class CheckNodeLabelPresence:
     Options: ClassVar[type[BaseModel]] = LabelPresence
 
     def __init__(self, options: BaseModel | None = None) -> None:
-        options = LabelPresence.model_validate({}) if options is None else options
-        assert isinstance(options, LabelPresence)
-        self._labels = options.labels
-        self._present = options.should_be_present
+        super().__init__(options)
+        assert isinstance(self.options, LabelPresence)
+        self._labels = self.options.labels
+        self._present = self.options.should_be_present
 
     def mask(self, job: Job, table: NodeTable) -> Bools:
         """See Filter."""

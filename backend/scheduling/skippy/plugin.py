@@ -18,6 +18,15 @@ class NoOptions(Parameters):
     """Nothing to set."""
 
 
+class SkippyFilter:
+    """A filter with options, or with none."""
+
+    Options: ClassVar[type[BaseModel]] = NoOptions
+
+    def __init__(self, options: BaseModel | None = None) -> None:
+        self.options = self.Options() if options is None else options
+
+
 class SkippyScore:
     """A score from 0 to `max_priority`. Raw values are whole numbers held as floats, unless a score says otherwise."""
 

@@ -1,0 +1,11 @@
+"""Regular times, counted from the beginning of a run."""
+
+import math
+
+
+def next_multiple(now: float, period: float) -> float:
+    """The first multiple of a period behind `now`."""
+    count = math.floor(now / period) + 1
+    while count * period <= now:
+        count += 1
+    return count * period
