@@ -12,7 +12,9 @@ from backend.experiments.limits import MAX_NODES
 from backend.model.bandwidth import REGISTRY, BandwidthModel, LocalityBandwidth, MatrixBandwidth
 from backend.model.events import CatalogueDeclared
 from backend.model.fields import Memory, Parameters
-from backend.model.storage import StoredObject
+from backend.model.labels import RECEIVES, RECEIVES_PATH, SENDS, SENDS_PATH
+from backend.model.quantities import QuantityError
+from backend.model.storage import StoredObject, read_size, split_path
 
 MAX_IMAGES = 10_000
 MAX_OBJECTS = 100_000
@@ -20,6 +22,13 @@ ANY_ARCHITECTURE = "any"
 """Architecture that stands for an image's size where it is the same everywhere."""
 
 Rate = Annotated[Memory, Field(gt=0)]
+
+
+def _is_size(text: str) -> bool:
+    try:
+        return read_size(text) >= 0
+    except QuantityError:
+        return False
 
 
 def _one_size(value: Any) -> Any:
@@ -108,6 +117,29 @@ class FactsPart(Parameters):
                     message = f"no node is called '{name[:60]}'{closest(name, nodes, len(faults))}"
                     allowed = f"nodes of the cluster, or {REGISTRY}"
                     faults.append(fault(message, ("network", "links", source, *loc), name, allowed))
+        return faults
+
+    def label_faults(self, labels: Mapping[str, str], loc: tuple[str | int, ...]) -> list[InitErrorDetails]:
+        """What is wrong with the data labels of pods: sizes that are none, paths that lead nowhere."""
+        faults: list[InitErrorDetails] = []
+        for key in (RECEIVES, SENDS):
+            size = labels.get(key)
+            if size is not None and not _is_size(size):
+                faults.append(fault("is no size", (*loc, key), size, "a quantity such as 188Mi"))
+        stored = {entry.bucket: entry.objects for entry in self.storage}
+        for key in (RECEIVES_PATH, SENDS_PATH):
+            path = labels.get(key)
+            if path is None:
+                continue
+            bucket, name = split_path(path)
+            if bucket not in stored:
+                message = f"no bucket is called '{bucket[:60]}'{closest(bucket, stored)}"
+                faults.append(fault(message, (*loc, key), path, "bucket/object, with a bucket of cluster.storage"))
+            elif key == RECEIVES_PATH and name not in stored[bucket]:
+                message = f"the bucket '{bucket}' holds no object '{name[:60]}'{closest(name, stored[bucket])}"
+                faults.append(fault(message, (*loc, key), path, f"objects of cluster.storage in '{bucket}'"))
+            elif not name:
+                faults.append(fault("names no object", (*loc, key), path, "bucket/object"))
         return faults
 
     def build_catalogue(self) -> CatalogueDeclared | None:

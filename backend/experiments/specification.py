@@ -84,6 +84,10 @@ class Specification(Parameters):
         if len(self.arms) * len(self.seeds) > MAX_RUNS:
             message = f"{len(self.arms)} arms with {len(self.seeds)} seeds are {self.run_count:,} runs"
             faults.append(fault(message, ("seeds",), len(self.seeds), f"up to {MAX_RUNS:,} runs"))
+        for place, model in enumerate(self.workload.models):
+            faults += self.cluster.label_faults(model.labels, ("workload", "models", place, "labels"))
+        for place, job in enumerate(self.workload.entries):
+            faults += self.cluster.label_faults(job.labels or {}, ("workload", "jobs", place, "labels"))
         raise_faults("specification", faults)
         return self
 

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from backend.model.labels import RECEIVES_PATH, SENDS, SENDS_PATH
+from backend.model.quantities import QuantityError, memory_bytes
+
 
 class StoredObject(Struct, frozen=True, gc=False, omit_defaults=True):
     """An object in a bucket; every node of the bucket holds it."""
@@ -17,6 +20,22 @@ def split_path(path: str) -> tuple[str, str]:
     """Bucket and object of "bucket/object": all behind the first slash is the object's name."""
     bucket, _, name = path.partition("/")
     return bucket, name
+
+
+def labelled_size(labels: Mapping[str, str], key: str) -> int:
+    """Bytes that a data label of a pod names; 0 where it names none or no size.
+
+    It may be a Kubernetes quantity or, as Skippy writes sizes, have K for 1,000.
+    """
+    try:
+        return max(0, read_size(labels.get(key, "0")))
+    except QuantityError:
+        return 0
+
+
+def read_size(text: str) -> int:
+    """Bytes that a size in a data label stands for. Raises QuantityError."""
+    return memory_bytes(f"{text[:-1]}k" if text.endswith("K") else text)
 
 
 class StorageIndex:
@@ -50,6 +69,20 @@ class StorageIndex:
     def object_nodes(self, bucket: str, name: str) -> list[str]:
         """Nodes that hold the object; none if it is not there."""
         return self.bucket_nodes(bucket) if (bucket, name) in self._objects else []
+
+    def received(self, labels: Mapping[str, str]) -> tuple[list[str], int]:
+        """Nodes that hold what a pod with these labels gets before it starts, and its bytes: those of the object that
+        its path names; nothing where there is no such object."""
+        bucket, name = split_path(labels.get(RECEIVES_PATH, ""))
+        item = self.stat(bucket, name)
+        return self.bucket_nodes(bucket), 0 if item is None else item.size_bytes
+
+    def sent(self, labels: Mapping[str, str]) -> tuple[list[str], int]:
+        """Nodes that get what a pod with these labels sends, and its bytes: those of the object at its path, or the
+        label's for a new one."""
+        bucket, name = split_path(labels.get(SENDS_PATH, ""))
+        item = self.stat(bucket, name)
+        return self.bucket_nodes(bucket), labelled_size(labels, SENDS) if item is None else item.size_bytes
 
     def holdings(self, node: str) -> list[StoredObject]:
         """The objects that a node holds."""

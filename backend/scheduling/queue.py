@@ -21,6 +21,7 @@ def shape(job: Job) -> Shape:
         tuple(sorted(selector.items())) if selector else (),
         job.tolerations,
         job.image,
+        job.more_images,
         tuple(job.labels.items()) if job.labels else (),
     )
 

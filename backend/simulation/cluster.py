@@ -98,7 +98,9 @@ class SimulatedCluster:
             if fault.back_at is not None:
                 at(fault.back_at, self._come_back, fault.node)
         self._reporting = self._sampling = False
-        """Whether the next report, the next sample is in the list; both rest while no pod is on a node."""
+        """Whether the next report, the next sample is in the list; both rest while nothing would change in them."""
+        self._sampled_memory = (0.0,) * len(nodes)
+        """Bytes in use on the nodes in the last sample."""
         if self._telemetry.usage:
             self._sampling = True
             at(self._telemetry.usage, self._sample_usage, None, TELEMETRY)
@@ -282,8 +284,7 @@ class SimulatedCluster:
             self._due.append(ev.PodEvicted(now, name, None, refusal, 0.0, self._kept.get(pod.job.name, 0.0)))
             return
         pod.node = node
-        if not (self._reporting and self._sampling):
-            self._look_again()
+        self._look_again()
         node.take(pod)
         self._due.append(ev.PodBound(now, name, node_name))
         image = normalise_image(pod.job.image)
@@ -322,6 +323,7 @@ class SimulatedCluster:
         weight = (pod.job.cpu_request_millis or 1000) / 1000
         pod.task = Task(work, weight, model.ceiling_cores, pod.number, pod)
         pod.reported = pod.start
+        self._look_again()
         processor = node.processor
         processor.advance(now)
         processor.add(pod.task)
@@ -359,6 +361,7 @@ class SimulatedCluster:
             self._finish(pod, pod.node, pod.task.consumed)
 
     def _finish(self, pod: SimulatedPod, node: RunningNode, consumed: float) -> None:
+        self._look_again()
         node.release(pod)
         pod.ended = True
         del self._pods[pod.name]
@@ -413,6 +416,7 @@ class SimulatedCluster:
                 self._foresee(node)
             consumed = pod.task.consumed
             reached = pod.reached(now)
+        self._look_again()
         node.release(pod)
         pod.ended = True
         del self._pods[pod.name]
@@ -441,7 +445,9 @@ class SimulatedCluster:
         return ev.WorkMeasured(now, tuple(pod.name for pod in running), tuple(consumed))
 
     def _look_again(self) -> None:
-        """Go on measuring after a rest, at the multiples of the periods."""
+        """Go on measuring after a rest, at the multiples of the periods: something changes now."""
+        if self._reporting and self._sampling:
+            return
         now = self._list.now
         telemetry = self._telemetry
         if telemetry.progress and not self._reporting:
@@ -452,34 +458,33 @@ class SimulatedCluster:
             self._append_sample()  # so that the rest is seen as one, and the next mean does not reach into it
             self._list.at(next_multiple(now, telemetry.usage), self._sample_usage, None, TELEMETRY)
 
-    def _occupied(self) -> bool:
-        return any(pod.node is not None for pod in self._pods.values())
-
     def _report_progress(self, _: None) -> None:
         now = self._list.now
         running = [pod for pod in self._pods.values() if pod.task is not None and not (pod.stopping or pod.uploading)]
         report = self._reporter.report(now, running)
         if report is not None:
             self._due.append(report)
-        self._reporting = bool(running) or self._occupied()
+        self._reporting = bool(running)
         if self._reporting:
             self._list.at(next_multiple(now, self._telemetry.progress), self._report_progress, None, TELEMETRY)
 
     def _sample_usage(self, _: None) -> None:
-        used = self._append_sample()
-        self._sampling = used or self._occupied()
+        # Samples rest where the next ones would be like this one: nothing runs, and no pod came or went.
+        changed = self._append_sample()
+        self._sampling = changed or any(node.processor.tasks for node in self._nodes.values())
         if self._sampling:
             now = self._list.now
             self._list.at(next_multiple(now, self._telemetry.usage), self._sample_usage, None, TELEMETRY)
 
     def _append_sample(self) -> bool:
-        """Sample all nodes; whether any was in use."""
+        """Sample all nodes; whether any was in use or has other memory in use than in the last sample."""
         now = self._list.now
         nodes = list(self._nodes.values())
         millis = tuple([node.mean_millis(now) for node in nodes])
         memory = tuple([float(node.memory_used) for node in nodes])
         self._due.append(ev.UsageSampled(now, tuple([node.name for node in nodes]), millis, memory))
-        return any(millis)
+        before, self._sampled_memory = self._sampled_memory, memory
+        return any(millis) or memory != before
 
     def _fire(self, timer: str) -> None:
         self._timers -= 1

@@ -2,14 +2,11 @@
 
 from collections.abc import Sequence
 
-from backend.model import labels
 from backend.model.bandwidth import REGISTRY, Floats
 from backend.model.events import CatalogueDeclared
 from backend.model.facts import ClusterFacts
 from backend.model.labels import architecture
 from backend.model.objects import Job, Node
-from backend.model.quantities import QuantityError, memory_bytes
-from backend.model.storage import split_path
 from backend.simulation.costs import Costs
 
 
@@ -42,22 +39,16 @@ class Transfers:
 
     def download_s(self, job: Job, node: Node) -> float:
         """Seconds to get the data that the pod's labels name; 0 where they name none, or the node holds it."""
-        path = job.labels.get(labels.RECEIVES_PATH)
-        return self._data_s(path, job.labels.get(labels.RECEIVES), node, outbound=True) if path else 0.0
+        return self._data_s(*self._facts.storage.received(job.labels), node, outbound=True)
 
     def upload_s(self, job: Job, node: Node) -> float:
         """Seconds to send the data that the pod's labels name."""
-        path = job.labels.get(labels.SENDS_PATH)
-        return self._data_s(path, job.labels.get(labels.SENDS), node, outbound=False) if path else 0.0
+        return self._data_s(*self._facts.storage.sent(job.labels), node, outbound=False)
 
-    def _data_s(self, path: str, labelled: str | None, node: Node, *, outbound: bool) -> float:
-        bucket, name = split_path(path)
-        holders = self._facts.storage.bucket_nodes(bucket)
-        if not holders or node.name in holders:
+    def _data_s(self, holders: Sequence[str], size: int, node: Node, *, outbound: bool) -> float:
+        if not holders or not size or node.name in holders:
             return 0.0
-        item = self._facts.storage.stat(bucket, name)
-        size = _size(labelled) if labelled is not None else (item.size_bytes if item else 0)
-        return size / max(self._rate(holder, node.name, outbound=outbound) for holder in holders) if size else 0.0
+        return size / max(self._rate(holder, node.name, outbound=outbound) for holder in holders)
 
     def _rate(self, end: str, node: str, *, outbound: bool) -> float:
         vector = self._vectors.get((end, outbound))
@@ -66,10 +57,3 @@ class Transfers:
             made = model.outbound if outbound else model.inbound
             vector = self._vectors[end, outbound] = made(end, self._nodes, self._rows)
         return vector.item(self._rows[node])
-
-
-def _size(text: str) -> int:
-    try:
-        return max(0, memory_bytes(text))
-    except QuantityError:
-        return 0

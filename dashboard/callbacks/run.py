@@ -227,9 +227,11 @@ def tab(source: Source, links: Links, name: str, search: str) -> Any:
         return problem(rows)
     if state.tab == "jobs":
         return tables.jobs_tab(rows)
-    # An id that no row has, such as one of another run, opens nothing.
-    known = any(row["id"] == state.decision for row in rows)
-    shown = in_full(source, name, state.kind, state.decision) if known else None
+    shown = None
+    if any(row["id"] == state.decision for row in rows):
+        shown = in_full(source, name, state.kind, state.decision)
+    elif state.decision:
+        shown = tables.no_such_decision(state.decision)
     return tables.decisions_tab(search, state, rows, migration_name(found), shown)
 
 

@@ -142,6 +142,11 @@ def decisions_tab(
     ]
 
 
+def no_such_decision(identity: str) -> html.P:
+    """What is shown where the address names a decision that the list does not have, such as one of another run."""
+    return html.P(f"There is no decision “{identity}” in this list; choose a row.", className="quiet")
+
+
 def _counted(name: str, heading: str, width: int) -> dict[str, Any]:
     """A narrow column of numbers that can be filtered."""
     return grid.number_column(name, heading, minWidth=width, maxWidth=width + 10, filter="agNumberColumnFilter")

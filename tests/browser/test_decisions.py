@@ -68,6 +68,7 @@ def test_the_address_of_a_decision_opens_it(open_page: Callable[..., Page], stac
     page.goto(re.sub(r"decision=d\d+", "decision=d999999", page.url))
     expect(page.locator(".ag-row").first).to_be_visible()
     expect(heading).to_have_count(0)
+    expect(page.locator("#decision-detail")).to_contain_text("There is no decision “d999999” in this list")
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from backend.model.images import normalise_image
 from backend.model.objects import Job, Node
 from backend.model.quantities import QuantityError, memory_bytes
 from backend.model.state import ClusterState
+from backend.model.storage import labelled_size
 from backend.scheduling.selection import nodes_to_find
 from backend.scheduling.skippy import plugin, scores
 from tests.golden.array_adapter import ArrayAdapter, ArrayScoringAdapter
@@ -58,7 +59,7 @@ def test_size_strings(row: Document) -> None:
     else:
         assert memory_bytes(text) == wanted
         assert skippy in {None, wanted}
-    labelled = scores.labelled_size(Job("j", "w", labels={"size": text}), "size")
+    labelled = labelled_size({"size": text}, "size")
     usable = wanted if skippy is None else skippy
     assert labelled == (usable if usable is not None and 0 <= usable < 2**63 else 0)
 

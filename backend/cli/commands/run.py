@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -64,6 +65,7 @@ def run(
         complaints.give_up(f"{runner.fault}{marked}.")
     if not as_json:
         _print_errors(rows)
+        _print_failures(store, rows)
     if stopped:
         sys.exit(complaints.STOPPED)
     if any(row["status"] != "finished" for row in rows):
@@ -119,3 +121,15 @@ def _print_errors(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         if row["error"]:
             click.echo(f"{row['id']}: {row['error']}", err=True)
+
+
+def _print_failures(store: "Store", rows: list[dict[str, Any]]) -> None:
+    """Why jobs failed, the commonest reason of each run: the table says only how many did."""
+    for row in rows:
+        failed = (row["summary"] or {}).get("failed")
+        if not failed:
+            continue
+        jobs = store.table(row["id"], "jobs").select(("outcome", "reason")).to_pylist()
+        reasons = Counter(job["reason"] for job in jobs if job["outcome"] == "failed")
+        reason, times = reasons.most_common(1)[0]
+        click.echo(f"{row['id']}: {failed} of its jobs failed, {times} of them because {reason}", err=True)

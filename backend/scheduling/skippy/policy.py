@@ -89,8 +89,8 @@ def _filter(value: Any) -> Any:
 def _score(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    name, _, weight = value.partition("=")
-    return {"name": name.strip(), "weight": weight.strip() or 1.0}
+    name, weighted, weight = value.partition("=")
+    return {"name": name.strip(), **({"weight": weight.strip()} if weighted else {})}
 
 
 def _written(choice: _Choice) -> str | dict[str, Any]:

@@ -1,15 +1,14 @@
 """Skippy's scores ("priorities"; skippy-faas-sim.md, section 2.2). Whole numbers are cut, not rounded, as published."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
 from backend.model.bandwidth import REGISTRY
-from backend.model.labels import CAPABILITY, LOCALITY, RECEIVES_PATH, SENDS, SENDS_PATH
+from backend.model.labels import CAPABILITY, LOCALITY
 from backend.model.node_table import NodeTable, scoring_requests
 from backend.model.objects import Job
-from backend.model.quantities import MAX_BASE_UNITS, QuantityError, memory_bytes
-from backend.model.storage import StoredObject, split_path
+from backend.model.quantities import MAX_BASE_UNITS
 from backend.scheduling.rows import balance_of_free
 from backend.scheduling.scores import Floats
 from backend.scheduling.skippy.plugin import InverseScaledScore, KeptShareScore, ScaledScore, SkippyScore
@@ -147,22 +146,12 @@ class DataLocality(InverseScaledScore):
 
     def raw(self, job: Job, table: NodeTable) -> Floats:
         """Whole seconds to receive plus whole seconds to send."""
-        seconds = np.zeros(len(table))
-        path = job.labels.get(RECEIVES_PATH)
-        if path:
-            bucket, item = _stat(path, table)
-            if item is not None:
-                seconds += self._transfer(table, bucket, item.size_bytes, outbound=True)
-        path = job.labels.get(SENDS_PATH)
-        if path:
-            bucket, item = _stat(path, table)
-            size = labelled_size(job, SENDS) if item is None else item.size_bytes
-            seconds += self._transfer(table, bucket, size, outbound=False)
-        return seconds
+        storage = table.facts.storage
+        received = self._transfer(table, *storage.received(job.labels), outbound=True)
+        return received + self._transfer(table, *storage.sent(job.labels), outbound=False)
 
     @staticmethod
-    def _transfer(table: NodeTable, bucket: str, size: int, *, outbound: bool) -> Floats:
-        holders = table.facts.storage.bucket_nodes(bucket)
+    def _transfer(table: NodeTable, holders: Sequence[str], size: int, *, outbound: bool) -> Floats:
         if not holders or size <= 0:
             return np.zeros(len(table))
         link = table.outbound if outbound else table.inbound
@@ -175,23 +164,6 @@ class DataLocality(InverseScaledScore):
             if row is not None:
                 seconds[row] = 0.0
         return seconds
-
-
-def _stat(path: str, table: NodeTable) -> tuple[str, StoredObject | None]:
-    bucket, name = split_path(path)
-    return bucket, table.facts.storage.stat(bucket, name)
-
-
-def labelled_size(job: Job, key: str) -> int:
-    """Bytes that a data label of a pod names; 0 where it names none or no size.
-
-    It may be a Kubernetes quantity or, as Skippy writes sizes, have K for 1,000.
-    """
-    text = job.labels.get(key, "0")
-    try:
-        return max(0, memory_bytes(f"{text[:-1]}k" if text.endswith("K") else text))
-    except QuantityError:
-        return 0
 
 
 class Capability(ScaledScore):

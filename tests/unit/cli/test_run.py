@@ -140,3 +140,15 @@ def test_ctrl_c_stops_and_keeps_what_was_recorded(tmp_path: Path) -> None:
     assert [entry["status"] for entry in json.loads(out)["runs"]] == ["stopped", "stopped"]
     assert store.log_size(run) > 3
     assert store.run(run).log_sha256
+
+
+def test_why_jobs_failed_is_said(podshift: Podshift, tmp_path: Path) -> None:
+    """The set `ga` takes measured images only; the example's are not."""
+    example = Path(__file__).resolve().parents[3] / "examples" / "edge-images.yaml"
+    spec = tmp_path / "ga.yaml"
+    spec.write_text(example.read_text().replace("scheduler: skippy}", "scheduler: {name: skippy, set: ga}}"))
+    result = podshift("run", str(spec))
+    assert result.exit_code == 0
+    (said,) = [line for line in result.stderr.splitlines() if "failed" in line]
+    assert "24 of its jobs failed, 8 of them because no node can ever take it" in said
+    assert "never measured" in said

@@ -333,3 +333,9 @@ def test_a_card_says_what_it_is_and_the_run_what_to_look_at(backend: FakeBackend
     row = {**backend.run("default"), "specification": {"name": "x", "description": words}}
     assert "the arrows." in text(run.layout(LINKS, row, RunState()))
     assert experiments.what_to_look_at("Seven jobs arrive.") == ""
+
+
+def test_a_decision_that_the_run_does_not_have_is_named() -> None:
+    shown = text(run_tables.no_such_decision("d999"))
+    assert "d999" in shown
+    assert "choose a row" in shown

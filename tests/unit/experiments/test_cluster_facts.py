@@ -108,6 +108,54 @@ def labelled(**job: Any) -> Specification:
     return parse(made)
 
 
+DATA = "data.skippy.io/"
+
+
+@pytest.mark.parametrize(
+    ("labels", "key", "says"),
+    [
+        pytest.param({"sends-to-storage": "500 Mi"}, "sends-to-storage", "is no size", id="a blank inside"),
+        pytest.param({"sends-to-storage": "-5Mi"}, "sends-to-storage", "is no size", id="below 0"),
+        pytest.param({"receives-from-storage": "5MB"}, "receives-from-storage", "is no size", id="no unit of ours"),
+        pytest.param(
+            {"receives-from-storage/path": "dato/raw"},
+            "receives-from-storage/path",
+            "no bucket is called 'dato'; did you mean 'data'?",
+            id="unknown bucket",
+        ),
+        pytest.param(
+            {"receives-from-storage/path": "data/rwa"},
+            "receives-from-storage/path",
+            "holds no object 'rwa'; did you mean 'raw'?",
+            id="unknown object",
+        ),
+        pytest.param({"sends-to-storage/path": "data/"}, "sends-to-storage/path", "names no object", id="no object"),
+        pytest.param({"sends-to-storage/path": ""}, "sends-to-storage/path", "no bucket is called ''", id="nothing"),
+    ],
+)
+@pytest.mark.parametrize("where", ["models", "jobs"])
+def test_data_labels_that_lead_nowhere(labels: dict[str, str], key: str, says: str, where: str) -> None:
+    made = document(storage=[{"bucket": "data", "nodes": ["node-1"], "objects": {"raw": "5Mi"}}])
+    given = {DATA + name: value for name, value in labels.items()}
+    made["workload"] = {
+        "models": [{"name": "m", **({"labels": given} if where == "models" else {})}],
+        "jobs": [{"name": "j", "at": 0, **({"labels": given} if where == "jobs" else {})}],
+    }
+    with pytest.raises(SpecificationError) as caught:
+        parse(made)
+    (error,) = caught.value.errors
+    assert error.field == f"workload.{where}.0.labels.{DATA}{key}"
+    assert says in error.message
+
+
+def test_data_labels_that_lead_somewhere() -> None:
+    made = document(storage=[{"bucket": "data", "nodes": ["node-1"], "objects": {"raw": "5Mi"}}])
+    labels = {"receives-from-storage/path": "data/raw", "sends-to-storage/path": "data/new", "sends-to-storage": "3K"}
+    model = {"name": "m", "labels": {DATA + name: value for name, value in labels.items()}}
+    made["workload"] = {"models": [model], "jobs": 1, "submissions": {"every": 1}}
+    assert parse(made).workload.models[0].labels == model["labels"]
+
+
 @pytest.mark.parametrize(
     ("job", "labels"),
     [

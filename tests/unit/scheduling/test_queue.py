@@ -130,6 +130,7 @@ def test_taking_out_a_pod_that_is_not_in_changes_nothing() -> None:
         pytest.param({"workload": "gru"}, True, id="what filters do not look at"),
         pytest.param({"image": "i"}, False, id="image"),
         pytest.param({"labels": {"a": "b"}}, False, id="labels"),
+        pytest.param({"more_images": ("i",)}, False, id="images of other containers"),
         pytest.param({"cpu": 2}, False, id="CPU"),
         pytest.param({"memory": 3}, False, id="memory"),
         pytest.param({"node_selector": {"a": "b"}}, False, id="selector"),

@@ -7,7 +7,7 @@ import pytest
 from backend.model import events as ev
 from backend.model.actions import Action, Bind, CreatePod, DeletePod, Wake
 from backend.model.objects import Pod
-from backend.simulation.cluster import Telemetry
+from backend.simulation.cluster import Costs, Telemetry
 from tests.unit.simulation.toy_cluster import at, model, of, run, submission
 
 
@@ -24,6 +24,16 @@ def test_a_long_time_without_pods_costs_nothing_and_is_seen_as_idle() -> None:
     samples = [(event.time, event.cpu_millis[0]) for event in of(log, ev.UsageSampled)]
     assert samples == [(10.0, 4000.0), (20.0, 0.0), (1e9 + 3, 0.0), (1e9 + 10, 4000.0)]
     assert [event.time for event in of(log, ev.PodFinished)] == [10.0, 1e9 + 13]
+
+
+def test_a_long_wait_for_an_image_costs_nothing_either() -> None:
+    """2e9 bytes at 2 B/s: 1e9 s in which nothing but memory is taken; then 10 s of work."""
+    costs = Costs(image_bandwidth=2, container_start_s=0)
+    log = run([submission(0, "a", model(image_size=2 * 10**9))], telemetry=Telemetry(), costs=costs)
+    times = [event.time for event in of(log, ev.UsageSampled)]
+    assert times == [10.0, 20.0, 1e9]
+    assert {event.memory_bytes for event in of(log, ev.UsageSampled)} == {(2.0**30,)}
+    assert [event.time for event in of(log, ev.PodFinished)] == [1e9 + 10]
 
 
 @pytest.mark.parametrize("period", [0.01, 0.7, 10.0])

@@ -8,7 +8,9 @@ from backend.model import events as ev
 from backend.model.actions import Action, DeletePod, Wake
 from backend.model.bandwidth import LocalityBandwidth
 from backend.model.objects import Job, Node
+from backend.model.state import ClusterState
 from backend.model.storage import StoredObject
+from backend.scheduling.skippy.scores import DataLocality
 from backend.simulation.cluster import Fault
 from backend.simulation.costs import Costs
 from backend.simulation.transfers import Transfers
@@ -55,11 +57,14 @@ def test_pulls_go_by_place_where_a_network_is_declared() -> None:
     [
         pytest.param({}, [0, 0], [0, 0], id="no labels"),
         pytest.param({RECEIVES + "/path": "data/raw"}, [0, 30], [0, 0], id="the object's size"),
-        pytest.param({RECEIVES + "/path": "data/raw", RECEIVES: "1k"}, [0, 50], [0, 0], id="the label's size first"),
+        pytest.param({RECEIVES + "/path": "data/raw", RECEIVES: "1k"}, [0, 30], [0, 0], id="the object goes before"),
         pytest.param({RECEIVES + "/path": "data/none"}, [0, 0], [0, 0], id="unknown object"),
         pytest.param({RECEIVES + "/path": "none/raw"}, [0, 0], [0, 0], id="unknown bucket"),
         pytest.param({RECEIVES: "1k"}, [0, 0], [0, 0], id="a size without a path"),
         pytest.param({SENDS + "/path": "data/new", SENDS: "3k"}, [0, 0], [0, 100], id="a new object"),
+        pytest.param({SENDS + "/path": "data/new", SENDS: "3K"}, [0, 0], [0, 100], id="as Skippy writes it"),
+        pytest.param({SENDS + "/path": "data/new", SENDS: "-3k"}, [0, 0], [0, 0], id="a size below 0"),
+        pytest.param({SENDS + "/path": "data/raw", SENDS: "3k"}, [0, 0], [0, 20], id="the object goes before here too"),
         pytest.param({SENDS + "/path": "data/new", SENDS: "3 thousand"}, [0, 0], [0, 0], id="a size that is none"),
         pytest.param({SENDS + "/path": "data/raw"}, [0, 0], [0, 20], id="the size of the one that is there"),
     ],
@@ -69,6 +74,14 @@ def test_data(labels: dict[str, str], download: list[float], upload: list[float]
     made = transfers()
     assert [made.download_s(job, node) for node in NODES[:2]] == download
     assert [made.upload_s(job, node) for node in NODES[:2]] == upload
+    state = ClusterState()
+    for node in NODES:
+        state.apply(ev.NodeAdded(0.0, node))
+    state.apply(CATALOGUE)
+    raw = DataLocality().raw(job, state.nodes)
+    assert raw[:2].tolist() == [sum(both) for both in zip(download, upload, strict=True)], (
+        "scheduler and simulator agree"
+    )
 
 
 def run(labels: dict[str, str], script: Script | None = None, faults: tuple[Fault, ...] = ()) -> list[ev.Event]:

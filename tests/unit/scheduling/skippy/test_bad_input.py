@@ -336,3 +336,9 @@ def test_parameters_that_cannot_be(parameters: dict[str, Any], told: str) -> Non
 
 def test_weights_of_the_right_number() -> None:
     assert SkippyParameters.model_validate({"weights": "[1,2,0.5,1,1]"}).weights == (1, 2, 0.5, 1, 1)
+
+
+@pytest.mark.parametrize("text", ["Equal=", "Equal=x", "Equal= "])
+def test_a_weight_that_is_announced_and_not_given_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError, match="weight"):
+        SkippyParameters.model_validate({"scores": text})
