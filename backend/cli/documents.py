@@ -11,8 +11,13 @@ if TYPE_CHECKING:
     from backend.experiments.specification import Specification
 
 
-def read_specification(path: str, *, seeds: str | None, both: bool, paced: bool) -> "Specification":
-    """The specification in a file ("-": stdin). Ends the command with every fault found."""
+def read_specification(
+    path: str, *, seeds: str | None, both: bool, paced: bool, target: str | None = None, speed: float | None = None
+) -> "Specification":
+    """The specification in a file ("-": stdin), with what options set in it. Ends the command with every fault found.
+
+    Outside the simulator time passes, so that the speed that a specification names always counts.
+    """
     from backend.experiments.documents import read_document
     from backend.experiments.errors import SpecificationError
     from backend.experiments.limits import MAX_BYTES
@@ -26,13 +31,19 @@ def read_specification(path: str, *, seeds: str | None, both: bool, paced: bool)
         if seeds is not None:
             # As in a file: a plain number says how many.
             document["seeds"] = int(seeds) if seeds.isdecimal() and len(seeds) < 16 else seeds
+        if target is not None:
+            document["target"] = target
+        if speed is not None:
+            document["speed"] = speed
         specification = parse(_pair(document) if both else document, folder=folder)
     except SpecificationError as error:
         name = "the specification" if path == "-" else path
         faults = str(error).replace("\n", "\n  ")
         complaints.refuse(f"{name} cannot be run:\n  {faults}")
 
-    return specification if paced else specification.model_copy(update={"speed": None})
+    if paced or speed is not None or specification.target != "simulator":
+        return specification
+    return specification.model_copy(update={"speed": None})
 
 
 def _pair(document: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import click
 
+from backend.cli.commands.cluster import cluster
 from backend.cli.commands.compare import compare
 from backend.cli.commands.exchange import export, import_
 from backend.cli.commands.perf import perf
@@ -9,6 +10,7 @@ from backend.cli.commands.pin import pin, unpin
 from backend.cli.commands.run import run
 from backend.cli.commands.runs import runs
 from backend.cli.commands.serve import serve
+from backend.cli.commands.train import train
 from backend.cli.commands.up import up
 from backend.cli.complaints import Commands
 
@@ -22,5 +24,5 @@ def main() -> None:
     """
 
 
-for _command in (run, compare, runs, export, import_, pin, unpin, perf, up, serve):
+for _command in (run, compare, runs, export, import_, pin, unpin, perf, train, cluster, up, serve):
     main.add_command(_command)

@@ -53,6 +53,7 @@ class Server:
         self.listener = listener
         self._command = list(command)
         self._environment = dict(environment)
+        """Beyond the environment of this process at the time of the start."""
         self._health = health
         self._process: subprocess.Popen[bytes] | None = None
         self.started_at = 0.0
@@ -67,7 +68,7 @@ class Server:
         self.started_at = time.monotonic()
         self._process = subprocess.Popen(  # noqa: S603 (our own command)
             self._command,
-            env=self._environment,
+            env={**os.environ, **self._environment},
             pass_fds=[self.listener.fileno()],
             start_new_session=True,
             stdin=subprocess.DEVNULL,

@@ -13,10 +13,8 @@ from msgspec import Struct
 from backend.model.actions import Bind, CreatePod, DeletePod
 from backend.model.events import CatalogueDeclared, Event
 from backend.model.objects import Node, Pod
+from backend.model.periods import FASTEST, SLOWEST
 from backend.simulation.cluster import Costs, SimulatedCluster, Submission, Telemetry
-
-SLOWEST, FASTEST = 0.1, 1000.0
-"""Simulated seconds a wall-clock second."""
 
 
 class NodeUse(Struct, frozen=True, gc=False):
@@ -118,6 +116,12 @@ class World:
             self._advance()
             self._cluster.execute(DeletePod(pod, reason, grace_s))
 
+    def crash(self, pod: str, reason: str) -> None:
+        """A pod's process dies at once; what its last periodic checkpoint holds is kept."""
+        with self._lock:
+            self._advance()
+            self._cluster.crash(pod, reason)
+
     def forget(self, job: str) -> None:
         """A job has ended for good: its checkpoint is dropped."""
         with self._lock:
@@ -152,6 +156,16 @@ class World:
                 )
                 for name, running in self._cluster.running_nodes.items()
             ]
+
+    def pods(self) -> dict[str, tuple[float, int]]:
+        """Cores in use now and bytes of memory of each pod that has a node."""
+        with self._lock:
+            self._advance()
+            return {
+                pod.name: (pod.task.rate if pod.task is not None else 0.0, pod.job.memory_bytes)
+                for running in self._cluster.running_nodes.values()
+                for pod in running.pods.values()
+            }
 
     def _advance(self) -> None:
         """Move the simulated clock to now and keep what happens for the next turn."""

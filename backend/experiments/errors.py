@@ -74,6 +74,10 @@ class SpecificationError(ValueError):
         return "\n".join(lines)
 
 
+class UnreachableError(Exception):
+    """The cluster that a run was to take place on cannot be reached or started; says which, and why."""
+
+
 def document_error(message: str, value: str = "", allowed: str = "") -> SpecificationError:
     """A fault of the document as a whole."""
     return SpecificationError([FieldError("", value, message, allowed)])

@@ -7,11 +7,11 @@ from typing import Literal
 from msgspec import Struct
 
 from backend.control.loop import drive
-from backend.experiments.build import build_arm
-from backend.experiments.pacing import PacedCluster
+from backend.experiments.build import build_controller
+from backend.experiments.grounds import Terms, open_ground
 from backend.experiments.specification import Specification
 from backend.model import events as ev
-from backend.model.seam import Cluster, EventLog
+from backend.model.seam import EventLog
 from backend.model.state import ClusterState
 
 REPORT_S = 0.25
@@ -183,6 +183,7 @@ def run_arm(
     log: EventLog,
     *,
     run_id: str | None = None,
+    label: str | None = None,
     pinned: Mapping[str, str] | None = None,
     progress: Callable[[Progress], None] | None = None,
     should_stop: Callable[[], bool] | None = None,
@@ -197,35 +198,45 @@ def run_arm(
     limit `until` cut off are unfinished, and what they have consumed is said by WorkMeasured. The log depends on
     specification, arm, seed, `pinned` and `run_id` only: `speed` holds events back (not with `paced` False) and changes
     none. `run_id` is what RunStarted calls the run, <name>.<arm>.s<seed> if left out; leave it out, and equal runs have
-    equal logs, whatever a store calls them.
+    equal logs, whatever a store calls them. `label` marks the pods of a run on a cluster that others use as well.
+    A run on an embedded or a real cluster is never quite the same again; where there is none, UnreachableError says
+    so before the first event.
     `progress` and `should_stop` are called about every REPORT_S seconds of `clock`.
     """
-    simulated, controller = build_arm(specification, arm, seed, pinned)
-    cluster: Cluster = simulated
+    controller = build_controller(specification, arm, seed, pinned)
     work = _work(specification, seed) if progress is not None else {}
     watched = _Watched(log, work)
     reporter = _Reporter(
         watched, specification, controller.state, work, progress=progress, should_stop=should_stop, clock=clock
     )
-    if paced and specification.speed is not None:
-        cluster = PacedCluster(cluster, specification.speed, clock=clock, sleep=sleep, waiting=reporter.look)
     name = f"{specification.name}.{arm}.s{seed}"
-    watched.append(ev.RunStarted(0.0, run_id or name, specification.name, arm, seed))
-    observed = reporter.after_event if progress is not None or should_stop is not None else None
-    drive(cluster, controller, watched, should_stop=observed)
-    measured = simulated.measure()
-    if measured is not None:
-        watched.append(measured)
-    # Timers that nobody waits for may lie far behind the last event; only a limit makes a run last until then.
+    jobs = specification.job_count
+    terms = Terms(
+        seed=seed,
+        label=label or run_id or name,
+        waiting=reporter.look,
+        finished=lambda: watched.jobs_done >= jobs,
+        paced=paced,
+        clock=clock,
+        sleep=sleep,
+    )
     until = specification.until
-    if reporter.stopped:
-        watched.append(ev.RunStopped(watched.time, "stopped before its end"))
-    elif until is not None and cluster.now() >= until:
-        watched.append(ev.RunEnded(until, _cut_off(specification, watched, controller.state)))
-    else:
-        for failed in controller.unfinished():
-            watched.append(failed)
-        watched.append(ev.RunEnded(watched.time))
+    observed = reporter.after_event if progress is not None or should_stop is not None else None
+    with open_ground(specification, terms) as ground:
+        watched.append(ev.RunStarted(0.0, run_id or name, specification.name, arm, seed))
+        drive(ground.cluster, controller, ground.told(watched), should_stop=observed)
+        measured = ground.measure()
+        if measured is not None:
+            watched.append(measured)
+        # Timers that nobody waits for may lie far behind the last event; only a limit makes a run last until then.
+        if reporter.stopped:
+            watched.append(ev.RunStopped(watched.time, "stopped before its end"))
+        elif until is not None and ground.cluster.now() >= until:
+            watched.append(ev.RunEnded(until, _cut_off(specification, watched, controller.state)))
+        else:
+            for failed in controller.unfinished():
+                watched.append(failed)
+            watched.append(ev.RunEnded(watched.time))
     reporter.finish(watched.time, complete=not reporter.stopped)
     return RunOutcome(
         status="stopped" if reporter.stopped else "finished",

@@ -54,9 +54,19 @@ def recover(store: Store) -> list[str]:
             ended = conclude(store, run, "stopped" if stopping else "interrupted", reason, abandoned=True)
             if ended.recorded and ended.status not in OPEN:
                 marked.append(run)
+            _clean_up(store, run)
         except Exception:  # one run that cannot be concluded must not keep the others, nor a service from starting
             _logger.exception("run %s could not be concluded", run)
     return marked
+
+
+def _clean_up(store: Store, run: str) -> None:
+    """Have the pods of a run on a real cluster deleted."""
+    specification = store.experiment(store.run(run).experiment).specification
+    if specification is not None and specification.get("target") == "live":
+        from backend.experiments.live import clean_up  # the Kubernetes client takes a second to load
+
+        clean_up(run)
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,8 @@ class _Entry:
     experiment: str
     leader: str | None
     """The run whose placement it starts from."""
+    alone: bool
+    """It needs a cluster that there is only one of."""
 
 
 class Runner:
@@ -108,6 +120,7 @@ class Runner:
                 run=row.id,
                 experiment=experiment,
                 leader=leaders.get(row.seed) if pinned and row.arm != first_arm else None,
+                alone=specification.target == "live",
             )
             for row in runs
         ]
@@ -230,8 +243,9 @@ class Runner:
             self._idle += 1
             try:
                 while not self._closing:
+                    taken = any(entry.alone for entry, _ in self._running.values())
                     for entry in self._queue:
-                        if entry.leader is None or entry.leader in self._leaders:
+                        if not (entry.alone and taken) and (entry.leader is None or entry.leader in self._leaders):
                             self._queue.remove(entry)
                             self._running[entry.run] = entry, None
                             return entry, self._leaders[entry.leader].placements if entry.leader else None

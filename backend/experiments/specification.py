@@ -29,18 +29,11 @@ from backend.experiments.nodes import ClusterPart, not_bool
 from backend.experiments.seeds import read_seeds
 from backend.experiments.workload import Workload
 from backend.model.fields import ObjectName, Parameters
+from backend.model.periods import FASTEST, SLOWEST
 from backend.simulation.cluster import Telemetry
 
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED), BeforeValidator(not_bool)]
 Duration = Annotated[float, Field(gt=0, le=MAX_SIMULATED_S, allow_inf_nan=False), BeforeValidator(not_bool)]
-
-
-def _target(value: Any) -> Any:
-    if value in ("live", "embedded"):
-        raise ValueError(
-            f"the target '{value}' does not exist yet; this version runs experiments on the simulator only"
-        )
-    return value
 
 
 class Specification(Parameters):
@@ -49,7 +42,11 @@ class Specification(Parameters):
     name: ObjectName = Field(description="short name; runs are called after it")
     title: Annotated[str, Field(max_length=120)] = Field("", description="what a person reads in a list")
     description: Annotated[str, Field(max_length=4000)] = Field("", description="what is shown, and what to look at")
-    target: Annotated[Literal["simulator"], BeforeValidator(_target)] = Field("simulator", description="where it runs")
+    target: Literal["simulator", "embedded", "live"] = Field(
+        "simulator",
+        description="where it runs: in the simulator; as pods on an embedded cluster of its own, in real time; "
+        "or as pods on the Kubernetes cluster that Podshift is connected to, which has its own nodes",
+    )
     cluster: ClusterPart = Field(description="nodes, their failures, and what moving a job costs")
     workload: Workload = Field(description="models, jobs and when they arrive")
     arms: Annotated[tuple[Arm, ...], Field(min_length=1, max_length=MAX_ARMS)] = Field(
@@ -66,7 +63,9 @@ class Specification(Parameters):
     telemetry: Telemetry = Field(default_factory=Telemetry, description="how often progress and usage are recorded")
     until: Duration | None = Field(None, description="simulated second at which runs end; when all is done if left out")
     speed: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False), BeforeValidator(not_bool)] | None = Field(
-        None, description="simulated seconds a second, for watching; as fast as possible if left out"
+        None,
+        description="simulated seconds a second; if left out, the simulator goes as fast as it can and an embedded "
+        "cluster 20 times as fast as a real one, whose seconds are the wall's",
     )
 
     @model_validator(mode="after")
@@ -84,6 +83,9 @@ class Specification(Parameters):
         if len(self.arms) * len(self.seeds) > MAX_RUNS:
             message = f"{len(self.arms)} arms with {len(self.seeds)} seeds are {self.run_count:,} runs"
             faults.append(fault(message, ("seeds",), len(self.seeds), f"up to {MAX_RUNS:,} runs"))
+        if self.target == "embedded" and self.speed is not None and not SLOWEST <= self.speed <= FASTEST:
+            message = f"an embedded cluster lives {SLOWEST:g} to {FASTEST:g} simulated seconds a second"
+            faults.append(fault(message, ("speed",), self.speed, f"{SLOWEST:g} to {FASTEST:g}"))
         for place, model in enumerate(self.workload.models):
             faults += self.cluster.label_faults(model.labels, ("workload", "models", place, "labels"))
         for place, job in enumerate(self.workload.entries):

@@ -20,6 +20,7 @@ from types import FrameType
 
 import pyarrow as pa
 
+from backend.experiments.errors import UnreachableError
 from backend.experiments.execute import Progress, run_arm
 from backend.experiments.specification import parse
 from backend.folds.summary import summarise
@@ -160,6 +161,8 @@ def execute(store: Store, task: Task, interrupted: Callable[[], bool] = lambda: 
         except FinishedError:
             return Result(store.run(task.run).status)
         return _execute(store, task, interrupted)
+    except UnreachableError as error:
+        return conclude(store, task.run, "failed", str(error))
     except Exception as error:
         if is_disk_fault(error):
             fault = str(unusable(store.home, error) if isinstance(error, OSError) else error)
@@ -182,6 +185,7 @@ def _execute(store: Store, task: Task, interrupted: Callable[[], bool]) -> Resul
             row.arm,
             row.seed,
             log,
+            label=task.run,
             pinned=task.pinned,
             progress=progress,
             should_stop=lambda: interrupted() or store.stop_requested(task.run),

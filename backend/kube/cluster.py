@@ -70,18 +70,21 @@ class KubernetesCluster:
         scope: Scope | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
+        speed: Callable[[], float] = lambda: 1.0,
         began_at: float = 0.0,
         kept: MutableMapping[str, bytes] | None = None,
         calls: Calls | None = None,
         informing: dict[str, Any] | None = None,
     ) -> None:
-        """`clock` gives seconds that never go back; `began_at` is the run's time now, for one that goes on.
+        """`clock` gives seconds that never go back, `speed` how many of them there are in a second on the wall (an
+        embedded cluster's are many); `began_at` is the run's time now, for one that goes on.
 
         `kept` holds manifests beyond the process (ManifestFolder); `informing` are more arguments for the informers.
         """
         self._api = api
         self._scope = scope or Scope()
         self._clock = clock
+        self._speed = speed
         self._began = clock() - began_at
         self._last = self._at_hand = began_at
         self._inbox: SimpleQueue[Work] = SimpleQueue()
@@ -181,6 +184,16 @@ class KubernetesCluster:
         """What a source of progress found."""
         self._inbox.put(partial(self._progress, samples))
 
+    def tell(self, event: ev.Event) -> None:
+        """Something that somebody else measured; it counts as happening when it is told."""
+        self._inbox.put(lambda: (msgspec.structs.replace(event, time=self._tick()),))
+
+    def measure(self) -> ev.WorkMeasured | None:
+        """What the pods that run have consumed so far, by what they report of their CPU; None if none does. Like the
+        iteration of `events`, it is for one thread."""
+        consumed = self._pods.consumed()
+        return ev.WorkMeasured(self._tick(), tuple(consumed), tuple(consumed.values())) if consumed else None
+
     def running(self) -> dict[str, RunningPod]:
         """Pods that run."""
         return self._pods.running()
@@ -209,7 +222,7 @@ class KubernetesCluster:
                 timer = heapq.heappop(self._timers)[2]
                 return lambda: (ev.TimerFired(self._tick(), timer),)
             try:
-                return self._inbox.get(timeout=min(max(wait, 0.0), LONGEST_WAIT_S))
+                return self._inbox.get(timeout=min(max(wait, 0.0) / self._speed(), LONGEST_WAIT_S))
             except Empty:
                 continue
         return None
@@ -286,7 +299,7 @@ class KubernetesCluster:
         running = self._pods.running()
         known = [sample for sample in samples if sample.pod in running]
         for sample in known:
-            self._pods.progressed(sample.pod, sample.iteration, sample.kept)
+            self._pods.progressed(sample.pod, sample.iteration, sample.kept, sample.cpu_millis)
         if known:
             yield reported(self._tick(), known)
 

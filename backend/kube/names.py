@@ -26,6 +26,10 @@ METRIC = "podshift.io/metric"
 """Annotation: name of the evaluation value."""
 PROGRESS = "podshift.io/progress"
 """Annotation: the last progress line, written by the job itself."""
+TRAINING = "podshift.io/training"
+"""Annotation, read by the embedded cluster only: the training model that a pod runs, as a specification has it."""
+RUN_SECONDS = "podshift.io/run-seconds"
+"""Annotation, read by the embedded cluster only: how long a pod that trains nothing runs; for ever without it."""
 
 LONGEST_LABEL = 63
 

@@ -54,7 +54,20 @@ class Said(IntEnum):
 class Entry:
     """A pod that the API server has."""
 
-    __slots__ = ("asked", "iteration", "job", "kept", "let_go", "lost", "node", "pod", "said")
+    __slots__ = (
+        "asked",
+        "core_s",
+        "cores",
+        "iteration",
+        "job",
+        "kept",
+        "let_go",
+        "lost",
+        "measured",
+        "node",
+        "pod",
+        "said",
+    )
 
     def __init__(self, pod: SeenPod, job: str) -> None:
         self.pod = pod
@@ -70,6 +83,15 @@ class Entry:
         """We gave up placing it, and left it where it is."""
         self.iteration = 0.0
         self.kept = 0.0
+        self.core_s = 0.0
+        """Core-seconds consumed until `measured`, by what it has reported of its CPU."""
+        self.cores = 0.0
+        """Cores in use by its last report."""
+        self.measured = 0.0
+
+    def consumed(self, now: float) -> float:
+        """Core-seconds consumed by now, if it goes on as it last reported; 0 where it never reported any use."""
+        return self.core_s + self.cores * (now - self.measured) if self.said is Said.STARTED else self.core_s
 
 
 class KnownJob:
@@ -251,10 +273,14 @@ class PodBook:
         entry.let_go = True
         return self._evict(entry, reason)
 
-    def progressed(self, name: str, iteration: float, kept: float | None) -> None:
-        """Remember how far a pod is, for the day it is evicted."""
+    def progressed(self, name: str, iteration: float, kept: float | None, cpu_millis: float = 0.0) -> None:
+        """Remember how far a pod is, for the day it is evicted, and what it uses."""
         entry = self._entries.get(name)
         if entry is not None:
+            now = self._now()
+            # It used as much before its first report: that is the mean since its start.
+            entry.cores = entry.cores or cpu_millis / 1000
+            entry.core_s, entry.measured, entry.cores = entry.consumed(now), now, cpu_millis / 1000
             entry.iteration = iteration
             entry.kept = entry.kept if kept is None else kept
 
@@ -328,7 +354,8 @@ class PodBook:
         worked = pod.phase in ("Running", "Succeeded") or (pod.phase == "Failed" and pod.worked and not pod.displaced)
         if entry.said is Said.BOUND and worked:
             entry.said = Said.STARTED
-            yield ev.PodStarted(self._now(), pod.name, entry.node or "", entry.kept)
+            entry.measured = self._now()
+            yield ev.PodStarted(entry.measured, pod.name, entry.node or "", entry.kept)
         if pod.phase in ("Succeeded", "Failed"):
             if self._goes_on(entry) and pod.stopping and not pod.ended_first:
                 return  # it stopped because it was asked to: evicted, once it is gone
@@ -350,18 +377,28 @@ class PodBook:
         entry.said, entry.node = Said.BOUND, node
         return ev.PodBound(self._now(), entry.pod.name, node)
 
+    def consumed(self) -> dict[str, float]:
+        """Pods that run -> core-seconds consumed so far, see Entry; without those that never reported any use."""
+        now = self._now()
+        running = {e.pod.name: e.consumed(now) for e in self._entries.values() if e.said is Said.STARTED}
+        return {name: core_s for name, core_s in running.items() if core_s > 0}
+
     def _evict(self, entry: Entry, reason: str) -> ev.PodEvicted:
         self.keep(entry.job)
+        now = self._now()
+        core_s = entry.consumed(now)
         self._end(entry)
         self._jobs[entry.job].kept = entry.kept
-        return ev.PodEvicted(self._now(), entry.pod.name, entry.node, reason, entry.iteration, entry.kept)
+        return ev.PodEvicted(now, entry.pod.name, entry.node, reason, entry.iteration, entry.kept, core_s)
 
     def _finish(self, entry: Entry, succeeded: bool, reason: str) -> ev.PodFinished:
+        now = self._now()
+        core_s = entry.consumed(now)
         self._end(entry)
         known = self._jobs[entry.job]
         known.ended, known.manifest = True, b""
         self._kept.pop(entry.job, None)
-        return ev.PodFinished(self._now(), entry.pod.name, entry.node or "", succeeded, reason)
+        return ev.PodFinished(now, entry.pod.name, entry.node or "", succeeded, reason, core_s)
 
     def _end(self, entry: Entry) -> None:
         entry.said = Said.ENDED

@@ -9,3 +9,7 @@ def next_multiple(now: float, period: float) -> float:
     while count * period <= now:
         count += 1
     return count * period
+
+
+SLOWEST, FASTEST = 0.1, 1000.0
+"""Seconds of an embedded cluster's clock in a second on the wall, at least and at most."""

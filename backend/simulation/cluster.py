@@ -208,6 +208,12 @@ class SimulatedCluster:
         self._faults_left += 1
         self._fail(Fault(node, self._list.now))
 
+    def crash(self, pod: str, reason: str) -> None:
+        """A pod that has a node dies now, without a last checkpoint; nothing happens if there is no such pod."""
+        found = self._pods.get(pod)
+        if found is not None and found.node is not None:
+            self._gone(found, reason, self._kept_at(found))
+
     @property
     def running_nodes(self) -> Mapping[str, RunningNode]:
         """The nodes that are there, by name; to be looked at only."""

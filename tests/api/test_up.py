@@ -81,7 +81,7 @@ def test_the_backend_is_closed_to_those_without_the_token(up: tuple[subprocess.P
 def test_servers_do_not_outlive_a_killed_command(up: tuple[subprocess.Popen[str], str]) -> None:
     process, _ = up
     pids = list(children(process.pid).values())
-    assert len(pids) == 2
+    assert len(pids) == 3  # embedded cluster, backend, dashboard
     process.kill()
     process.wait()
     wait_until(lambda: all(gone(pid) for pid in pids))

@@ -48,7 +48,7 @@ BROKEN: list[tuple[str, str, str]] = [
     ("no workload", _with("workload:", "description:").replace("{models", '"').replace("192]}}", '"'), "workload"),
     ("no arms in the list", GOOD[: GOOD.index("arms:")] + "arms: []\nseeds: [1]\n", "arms"),
     ("name with capitals", _with("name: broken", "name: Broken Name"), "name"),
-    ("live target", _with("target: simulator", "target: live"), "target"),
+    ("unknown target", _with("target: simulator", "target: moon"), "target"),
     ("zero nodes", _with("count: 3", "count: 0"), "cluster.nodes.count"),
     ("a node of zero cores", _with('cpu: "16"', 'cpu: "0"'), "cluster.nodes.cpu"),
     ("negative memory", _with("memory: 64Gi", "memory: -1Gi"), "cluster.nodes.memory"),

@@ -10,6 +10,7 @@ import click
 from backend.cli import complaints
 from backend.cli.documents import read_specification
 from backend.cli.home import home_option, open_store
+from backend.cli.kubernetes import kubernetes_options
 from backend.cli.progress import ProgressLine
 from backend.cli.tables import table
 
@@ -28,17 +29,34 @@ _TICK_S = 0.2
 )
 @click.option("--jobs", type=click.IntRange(1, 256), help="Runs at the same time.  [default: one a processor]")
 @click.option("--both", is_flag=True, help="Run SPEC without migration and with it, as a pair.")
+@click.option(
+    "--target",
+    type=click.Choice(["simulator", "embedded", "live"]),
+    help="Where it runs, instead of where SPEC says: in the simulator, as pods on an embedded cluster, or as pods on "
+    "the cluster of your kubeconfig.",
+)
+@click.option("--speed", type=float, help="Simulated seconds a second, instead of what SPEC says.")
+@kubernetes_options
 @click.option("--paced/--full-speed", default=False, help="Hold the speed that SPEC names, or go as fast as possible.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @home_option
 def run(
-    specification: str, seeds: str | None, jobs: int | None, both: bool, paced: bool, as_json: bool, home: str
+    specification: str,
+    seeds: str | None,
+    jobs: int | None,
+    both: bool,
+    target: str | None,
+    speed: float | None,
+    paced: bool,
+    as_json: bool,
+    home: str,
 ) -> None:
     """Run the experiment in SPEC, a YAML or JSON file (- for stdin), and print what came of it.
 
-    Ctrl-C stops it and keeps what was recorded. The log hash of a run depends on the specification, arm and seed only.
+    Ctrl-C stops it and keeps what was recorded. In the simulator, the log hash of a run depends on the specification,
+    arm and seed only.
     """
-    chosen = read_specification(specification, seeds=seeds, both=both, paced=paced)
+    chosen = read_specification(specification, seeds=seeds, both=both, paced=paced, target=target, speed=speed)
     from backend.experiments.runner import Runner, create
 
     store = open_store(home, recovered=True)

@@ -36,6 +36,8 @@ _LOG = logging.getLogger(__name__)
 _JSON = "application/json"
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml")
 _REVIEWS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
+Door = Callable[[str, list[str], Any], Object]
+"""`door(method, rest of the path, body)`: an answer beside the Kubernetes API. Raises ApiError."""
 # Kinds that a delete answers with, where the others get a Status.
 _RETURNED = frozenset({"pods", "services", "serviceaccounts", "persistentvolumeclaims", "persistentvolumes"})
 
@@ -79,6 +81,8 @@ class Api:
         self._bell = bell
         self.anonymous = anonymous
         self._reviews = Reviews(rbac, tokens)
+        self.doors: dict[str, Door] = {}
+        """First part of a path -> who answers requests for it."""
         self.logs = Logs(rest)
         self.metrics = Metrics(rest)
         self._verbs: Mapping[str, Callable[[web.BaseRequest, Target, User], Awaitable[web.StreamResponse]]] = {
@@ -133,6 +137,9 @@ class Api:
         access = Access("get" if request.method == "HEAD" else request.method.lower(), path=path)
         if not self._rbac.allows(user, access):
             raise refusal(user, access)
+        door = self.doors.get(parts[0])
+        if door is not None:
+            return _answer(door(request.method, parts[1:], await _body(request)))
         return self._described(request, parts)
 
     def _user(self, request: web.BaseRequest) -> User:

@@ -3,19 +3,29 @@
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
 from aiohttp import web
 
-from backend.embedded.apiserver.clock import stamp
+from backend.embedded.apiserver.clock import parsed, stamp
 from backend.embedded.apiserver.errors import ApiError, Object, bad_request, not_found
 from backend.embedded.apiserver.listing import number_of, predicate
 from backend.embedded.apiserver.resources import Resource
 from backend.embedded.apiserver.rest import Rest
 from backend.model.quantities import format_cpu, format_memory
 
-Lines = Iterable[str] | AsyncIterator[str]
+
+class LogLine(NamedTuple):
+    """A line that knows when it was written."""
+
+    at: datetime
+    text: str
+
+
+Line = str | LogLine
+"""A plain text counts as written when it is read."""
+Lines = Iterable[Line] | AsyncIterator[Line]
 LogProvider = Callable[[str, str, str, int | None, bool], Lines]
 """`logs(namespace, pod, container, tail_lines, follow)`: lines without their line ends.
 
@@ -92,8 +102,12 @@ class Logs:
         response.enable_chunked_encoding()
         await response.prepare(request)
         prefix = query.get("timestamps") in ("true", "1")
+        since = _since(query, self._rest.clock())
         async for chunk in _chunks(lines, loop, follow=follow):
-            text = "".join(f"{stamp(self._rest.clock())} {line}\n" if prefix else f"{line}\n" for line in chunk)
+            now = self._rest.clock()
+            dated = (line if isinstance(line, LogLine) else LogLine(now, line) for line in chunk)
+            kept = (line for line in dated if since is None or line.at >= since)
+            text = "".join(f"{_precise(line.at)} {line.text}\n" if prefix else f"{line.text}\n" for line in kept)
             raw = text.encode()[:left]
             await response.write(raw)
             if left is not None:
@@ -104,7 +118,26 @@ class Logs:
         return response
 
 
-async def _chunks(lines: Lines, loop: asyncio.AbstractEventLoop, *, follow: bool) -> AsyncIterator[list[str]]:
+def _since(query: Mapping[str, str], now: datetime) -> datetime | None:
+    """The moment from which lines are wanted."""
+    seconds = number_of(query, "sinceSeconds")
+    if seconds is not None:
+        return now - timedelta(seconds=seconds)
+    text = query.get("sinceTime")
+    if not text:
+        return None
+    try:
+        return parsed(text)
+    except ValueError:
+        raise bad_request(f"sinceTime is '{text}', which is no time such as 2026-01-31T12:00:00Z") from None
+
+
+def _precise(moment: datetime) -> str:
+    """With its microseconds, as the kubelet dates lines."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+async def _chunks(lines: Lines, loop: asyncio.AbstractEventLoop, *, follow: bool) -> AsyncIterator[list[Line]]:
     """Lines as they come, many at a time where they are there already."""
     if isinstance(lines, AsyncIterator):
         async for line in lines:
@@ -116,7 +149,7 @@ async def _chunks(lines: Lines, loop: asyncio.AbstractEventLoop, *, follow: bool
     iterator = iter(lines)
 
     # StopIteration cannot cross a future, so the end is an empty list.
-    def step() -> list[str]:
+    def step() -> list[Line]:
         return list(itertools.islice(iterator, 1))
 
     while chunk := await loop.run_in_executor(None, step):

@@ -21,7 +21,7 @@ from backend.embedded.apiserver.clock import Clock, wall_clock
 from backend.embedded.apiserver.deletion import Deletion
 from backend.embedded.apiserver.faults import Faults
 from backend.embedded.apiserver.garbage import Garbage, Namespaces
-from backend.embedded.apiserver.handlers import Api
+from backend.embedded.apiserver.handlers import Api, Door
 from backend.embedded.apiserver.housekeeping import Housekeeping, Reaper
 from backend.embedded.apiserver.inside import Inside
 from backend.embedded.apiserver.resources import Registry
@@ -188,6 +188,10 @@ class ApiServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+    def open_door(self, prefix: str, door: Door) -> None:
+        """Have requests whose path begins with /`prefix`/ answered by `door`, for those who may do everything."""
+        self._api.doors[prefix] = door
 
     def kubeconfig(self, path: Path | str, namespace: str = "default") -> Path:
         """Write a kubeconfig for the administrator. Returns its path."""
