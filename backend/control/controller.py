@@ -88,6 +88,27 @@ class Controller:
             self._schedule(out)
         return out
 
+    def recall(self, event: ev.Event) -> None:
+        """Take an event of a log into the state, without any outcome: for a log that another controller wrote."""
+        self._apply(event)
+        self._life.recall(event)
+
+    def go_on(self) -> Iterable[Outcome]:
+        """What is to be done first after `recall` of a whole log: jobs without a pod get one, pods that wait are placed,
+        migrations under way go on. Events among it are applied already."""
+        out: list[Outcome] = []
+        state = self.state
+        self._put_all(self._life.resume(state), out)
+        for name, record in state.jobs.items():
+            if record.ended_at is None and record.pod is None and not self._life.owns(name):
+                pod = self._life.names.restarted(name, state) if record.incarnations else name
+                out.append(CreatePod(Pod(pod, name, record.incarnations)))
+        for waiting in state.pods.values():
+            if waiting.phase == "pending":
+                self._queue.add(waiting)
+        self._schedule(out)
+        return out
+
     def unfinished(self) -> Iterator[ev.JobFailed]:
         """A JobFailed for each job that has not ended, with what kept it from ending; for the end of a run."""
         for record in list(self.state.jobs.values()):
