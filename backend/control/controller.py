@@ -94,8 +94,8 @@ class Controller:
         self._life.recall(event)
 
     def go_on(self) -> Iterable[Outcome]:
-        """What is to be done first after `recall` of a whole log: jobs without a pod get one, pods that wait are placed,
-        migrations under way go on. Events among it are applied already."""
+        """What is to be done first after `recall` of a whole log: jobs without a pod get one, pods that wait are
+        placed, migrations under way go on. Events among it are applied already."""
         out: list[Outcome] = []
         state = self.state
         self._put_all(self._life.resume(state), out)
@@ -112,7 +112,7 @@ class Controller:
     def unfinished(self) -> Iterator[ev.JobFailed]:
         """A JobFailed for each job that has not ended, with what kept it from ending; for the end of a run."""
         for record in list(self.state.jobs.values()):
-            if record.ended_at is None:
+            if record.ended_at is None and not record.job.background:
                 refusal = self._refusals.get(record.pod or "")
                 reason = f"still waiting at the end: {refusal}" if refusal else "had not finished when the run ended"
                 failed = ev.JobFailed(self.state.time, record.job.name, reason)
@@ -146,9 +146,13 @@ class Controller:
             record = self.state.pods.get(pod.name)
             if record is not None:
                 self._queue.add(record)
-        elif pod.migration is None and pod.incarnation == 0:
+        elif pod.migration is None and pod.incarnation == 0 and not self._is_background(pod.job):
             reason = f"bound to {pod.node}: {self._pinned_by} pins the first pod of {pod.job} there"
             self._put(ev.DecisionMade(event.time, pod.name, pod.node, "pinned", reason, 1, (pod.node,)), out)
+
+    def _is_background(self, job: str) -> bool:
+        record = self.state.jobs.get(job)
+        return record is not None and record.job.background
 
     def _pod_bound(self, event: ev.PodBound, out: list[Outcome]) -> None:
         if self._bind_failures:

@@ -56,7 +56,7 @@ def replay(controller: Controller, log: Sequence[ev.Event]) -> list[ev.Event | A
             continue
         if isinstance(event, SAID):
             if not expected or expected.popleft() != event:
-                raise DivergedError(f"event {place} of the log ({ev.kind(event)}) is not what follows from those before")
+                raise DivergedError(f"event {place} of the log ({ev.kind(event)}) does not follow from those before")
             continue
         if expected:
             raise DivergedError(f"before event {place} the log lacks a {ev.kind(expected[0])}")

@@ -66,6 +66,8 @@ class _Watched:
         self._work = work
         self.work_ended = 0.0
         """Core-seconds of the jobs that ended."""
+        self._background: set[str] = set()
+        """Jobs that are no part of the run."""
 
     def append(self, event: ev.Event) -> None:
         self._append(event)
@@ -75,7 +77,7 @@ class _Watched:
         if kind is ev.PodBound:
             assert isinstance(event, ev.PodBound)
             job = self._first_pods.pop(event.pod, None)
-            if job is not None:
+            if job is not None and job not in self._background:
                 self.placements.setdefault(job, event.node)
         elif kind is ev.PodCreated:
             assert isinstance(event, ev.PodCreated)
@@ -83,8 +85,13 @@ class _Watched:
                 self._first_pods[event.pod.name] = event.pod.job
         elif kind is ev.JobFinished or kind is ev.JobFailed:
             assert isinstance(event, ev.JobFinished | ev.JobFailed)
-            self.jobs_done += 1
-            self.work_ended += self._work.get(event.job, 0.0)
+            if event.job not in self._background:
+                self.jobs_done += 1
+                self.work_ended += self._work.get(event.job, 0.0)
+        elif kind is ev.JobSubmitted:
+            assert isinstance(event, ev.JobSubmitted)
+            if event.job.background:
+                self._background.add(event.job.name)
 
 
 class _Reporter:
@@ -168,7 +175,7 @@ def _work(specification: Specification, seed: int) -> dict[str, float]:
 
 def _cut_off(specification: Specification, watched: _Watched, state: ClusterState) -> str:
     """What the limit cut off, as a sentence; empty if nothing."""
-    submitted = len(state.jobs)
+    submitted = sum(not record.job.background for record in state.jobs.values())
     running = submitted - watched.jobs_done
     waiting = specification.job_count - submitted
     cut = [f"{running} jobs had not finished"] if running else []

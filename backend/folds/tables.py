@@ -132,7 +132,7 @@ class Fold:
     """The tables of a log. `add` each event in the order of the log; `tables` at any time.
 
     No event raises: what a log says of jobs, pods, nodes and migrations that it does not introduce is left out, as is
-    what it says twice.
+    what it says twice, and what it says of jobs that are no part of the run.
 
     Downtime of a job is the sum of the gaps between the moment a running pod stops working and the moment the job's
     next pod works. A pod stops working when its migration starts, or else when it is evicted.
@@ -235,7 +235,8 @@ class Fold:
     # -- jobs and pods
 
     def _job_submitted(self, event: ev.JobSubmitted) -> None:
-        self._jobs.setdefault(event.job.name, _Job(event.job, event.time))
+        if not event.job.background:
+            self._jobs.setdefault(event.job.name, _Job(event.job, event.time))
 
     def _job_finished(self, event: ev.JobFinished) -> None:
         self._end_job(event.job, event.time, "finished", "")

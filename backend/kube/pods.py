@@ -280,7 +280,9 @@ class PodBook:
             now = self._now()
             # It used as much before its first report: that is the mean since its start.
             entry.cores = entry.cores or cpu_millis / 1000
-            entry.core_s, entry.measured, entry.cores = entry.consumed(now), now, cpu_millis / 1000
+            # Between two reports it used what both say, on average.
+            entry.core_s += (entry.cores + cpu_millis / 1000) / 2 * (now - entry.measured)
+            entry.measured, entry.cores = now, cpu_millis / 1000
             entry.iteration = iteration
             entry.kept = entry.kept if kept is None else kept
 
@@ -336,7 +338,12 @@ class PodBook:
         if submits:
             entry.said = Said.SUBMITTED
             stays = not self.ours(pod) or not pod.manifest
-            job = msgspec.structs.replace(pod.job, name=entry.job, migratable=pod.job.migratable and not stays)
+            job = msgspec.structs.replace(
+                pod.job,
+                name=entry.job,
+                migratable=pod.job.migratable and not stays,
+                background=not self.ours(pod),
+            )
             yield ev.JobSubmitted(self._now(), job)
         else:
             entry.said = Said.CREATED

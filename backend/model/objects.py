@@ -92,6 +92,8 @@ class Job(Struct, frozen=True, omit_defaults=True):
     """Labels of its pods."""
     more_images: tuple[str, ...] = ()
     """Images of its other containers."""
+    background: bool = False
+    """Somebody else's: it takes room on its node, and is no part of the run."""
 
     def images(self) -> tuple[str, ...]:
         """Canonical names of its containers' images, each once, in the order of the containers."""

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from backend.cli.main import main
 
-COMMANDS = ("run", "compare", "runs", "export", "import", "pin", "unpin", "perf", "up", "serve")
+COMMANDS = ("run", "compare", "runs", "export", "import", "pin", "unpin", "perf", "train", "cluster", "up", "serve")
 HEAVY = ("pandas", "pyarrow", "fastapi", "starlette", "dash", "sqlalchemy", "pydantic", "numpy", "msgspec", "yaml")
 
 
