@@ -12,12 +12,13 @@ _VARIABLES = {
     "context": "PODSHIFT_CONTEXT",
     "prometheus": "PODSHIFT_PROMETHEUS",
     "image": "PODSHIFT_IMAGE",
+    "checkpoint_claim": "PODSHIFT_CHECKPOINT_CLAIM",
 }
 """Option -> the variable by which it reaches the processes that execute runs."""
 
 
 def kubernetes_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds --kubeconfig, --context, --prometheus and --image, which are put into this process' environment."""
+    """Adds the options; their values go into the environment of this process, for those that it starts."""
 
     @click.option(
         "--kubeconfig",
@@ -27,6 +28,11 @@ def kubernetes_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("--context", help="Context of the kubeconfig.  [default: its current one]")
     @click.option("--prometheus", metavar="URL", help="Where node usage comes from.  [default: metrics-server]")
     @click.option("--image", help="Image of the built-in training job on a real cluster.  [default: podshift:latest]")
+    @click.option(
+        "--checkpoint-claim",
+        metavar="NAME",
+        help="A volume claim that all nodes can mount, for the checkpoints of the training jobs there.",
+    )
     @functools.wraps(command)
     def with_options(*args: Any, **options: Any) -> Any:
         for name, variable in _VARIABLES.items():

@@ -52,6 +52,7 @@ TICK_S = 0.25
 """Wall-clock seconds between two looks at whether the run is to stop."""
 SHORTEST_LOOK_S = 0.05
 """Wall-clock seconds between two looks for progress at least, however fast the cluster lives."""
+CHECKPOINTS = "/checkpoints"
 CLEANING_S = 60.0
 """How long a run waits for its pods to be gone after its end."""
 RECOVERY_S = 5.0
@@ -73,10 +74,13 @@ class Settings(Struct, frozen=True):
     """Address of a Prometheus; empty: node usage comes from metrics-server."""
     image: str = IMAGE
     """Image of the built-in training job."""
+    claim: str = ""
+    """PersistentVolumeClaim that all nodes can mount, for checkpoints; without one a job that moves begins anew."""
 
     @classmethod
     def from_environment(cls) -> "Settings":
-        """PODSHIFT_KUBECONFIG, PODSHIFT_CONTEXT, PODSHIFT_IN_CLUSTER, PODSHIFT_PROMETHEUS, PODSHIFT_IMAGE."""
+        """PODSHIFT_KUBECONFIG, PODSHIFT_CONTEXT, PODSHIFT_IN_CLUSTER, PODSHIFT_PROMETHEUS, PODSHIFT_IMAGE,
+        PODSHIFT_CHECKPOINT_CLAIM."""
         get = os.environ.get
         return cls(
             get("PODSHIFT_KUBECONFIG", ""),
@@ -84,6 +88,7 @@ class Settings(Struct, frozen=True):
             get("PODSHIFT_IN_CLUSTER", "") in ("1", "true"),
             get("PODSHIFT_PROMETHEUS", ""),
             get("PODSHIFT_IMAGE", "") or IMAGE,
+            get("PODSHIFT_CHECKPOINT_CLAIM", ""),
         )
 
     def connect(self) -> Api:
@@ -174,8 +179,12 @@ class LiveRun:
         self._inner.submit(submission.job, self._manifest(submission))
 
 
-def pod_manifest(submission: Submission, image: str) -> Json:
-    """The pod of a job: what a person would write to have it trained."""
+def pod_manifest(submission: Submission, image: str, *, claim: str = "", folder: str = "") -> Json:
+    """The pod of a job: what a person would write to have it trained.
+
+    The built-in training job uses one processor: a step takes the time there that an iteration of the model takes when
+    it is alone. Its checkpoints are in `folder` of the volume of `claim`.
+    """
     job, model = submission.job, submission.model
     requests = {"cpu": format_cpu(job.cpu_request_millis)} if job.cpu_request_millis else {}
     if job.memory_bytes:
@@ -183,8 +192,13 @@ def pod_manifest(submission: Submission, image: str) -> Json:
     limits = {"cpu": format_cpu(job.cpu_limit_millis)} if job.cpu_limit_millis else {}
     environment = {
         "PODSHIFT_TRAIN_STEPS": str(submission.iterations),
-        "OMP_NUM_THREADS": str(max(1, int(model.ceiling_cores))),
+        "PODSHIFT_TRAIN_WORK": f"{model.core_s_per_iteration / model.ceiling_cores:.6g}",
+        "PODSHIFT_TRAIN_SEED": str(_number_of(job.name)),
+        "PODSHIFT_TRAIN_REPORT_EVERY": "1",
     }
+    if claim:
+        environment["PODSHIFT_TRAIN_CHECKPOINT"] = f"{CHECKPOINTS}/{folder}/{job.name}"
+        environment["PODSHIFT_TRAIN_CHECKPOINT_EVERY"] = str(model.checkpoint_every or submission.iterations)
     spec: Json = {
         "restartPolicy": "Never",
         "containers": [
@@ -197,6 +211,9 @@ def pod_manifest(submission: Submission, image: str) -> Json:
             }
         ],
     }
+    if claim:
+        spec["volumes"] = [{"name": "checkpoints", "persistentVolumeClaim": {"claimName": claim}}]
+        spec["containers"][0]["volumeMounts"] = [{"name": "checkpoints", "mountPath": CHECKPOINTS}]
     if job.node_selector:
         spec["nodeSelector"] = dict(job.node_selector)
     if job.tolerations:
@@ -219,6 +236,11 @@ def pod_manifest(submission: Submission, image: str) -> Json:
         "annotations": notes,
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _number_of(name: str) -> int:
+    """A seed for a job, the same in all arms."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
 
 
 @contextmanager
@@ -294,7 +316,7 @@ def live(specification: Specification, terms: Terms) -> Iterator[Ground]:
             terms,
             recorder=_recorder(stack, api, inner),
             speed=clock.speed,
-            manifest=lambda one: pod_manifest(one, settings.image),
+            manifest=lambda one: pod_manifest(one, settings.image, claim=settings.claim, folder=label_of(terms.label)),
         )
 
 

@@ -21,6 +21,8 @@ class Rhythm:
     """Steps."""
     pace_s: float = 0.0
     """A step takes at least so long."""
+    work_s: float = 0.0
+    """Seconds of processor time that a step takes at least."""
 
 
 class Job:
@@ -53,7 +55,10 @@ class Job:
         reports.begin(self.state.step)
         while not self.done:
             ready_s = time.monotonic() + rhythm.pace_s
+            enough_s = time.process_time() + rhythm.work_s
             state.advance(self.state, self._configuration, self._data.training)
+            while time.process_time() < enough_s and not stop.code:
+                self.quality()  # work as any other, and it changes nothing
             stop.wait_until(ready_s)
             # Looked at once a step: what is told as the last step is then always what was kept.
             stopped, step = bool(stop.code), self.state.step

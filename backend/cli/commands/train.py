@@ -69,6 +69,9 @@ def _option(name: str, **about: Any) -> Callable[[Any], Any]:
     "--csv", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Progress as ProCon has it."
 )
 @click.option(
+    "--work", type=click.FloatRange(0, 86_400), callback=_finite, default=0.0, help="Least processor time of a step."
+)
+@click.option(
     "--pace", type=click.FloatRange(0, 86_400), callback=_finite, default=0.0, help="Least seconds of a step."
 )
 def train(**options: Any) -> None:
@@ -98,7 +101,10 @@ def _train(stop: "Stop", options: dict[str, Any]) -> bool:
 
     configuration = _configuration(options)
     rhythm = Rhythm(
-        report_every=options["report_every"], checkpoint_every=options["checkpoint_every"], pace_s=options["pace"]
+        report_every=options["report_every"],
+        checkpoint_every=options["checkpoint_every"],
+        pace_s=options["pace"],
+        work_s=options["work"],
     )
     folder: Path | None = options["checkpoint"]
     try:
