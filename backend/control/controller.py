@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from backend.migration.life import MigrationLife
+from backend.migration.manual import consider
 from backend.migration.policy import MigrationPolicy
 from backend.model import events as ev
 from backend.model.actions import Action, Bind, CreatePod, DeletePod, Wake
@@ -63,6 +64,7 @@ class Controller:
             ev.PodStarted: self._pod_started,
             ev.NodeAdded: self._nodes_changed,
             ev.NodeChanged: self._nodes_changed,
+            ev.MigrationAsked: self._migration_asked,
         }
 
     def handle(self, event: ev.Event) -> Iterable[Outcome]:
@@ -200,6 +202,9 @@ class Controller:
             return
         name = self._life.names.restarted(job, self.state)
         out.append(CreatePod(Pod(name, job, self.state.jobs[job].incarnations)))
+
+    def _migration_asked(self, event: ev.MigrationAsked, out: list[Outcome]) -> None:
+        self._put(consider(event, self.state), out)
 
     def _nodes_changed(self, event: ev.Event, out: list[Outcome]) -> None:
         self._queue.wake()

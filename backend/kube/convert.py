@@ -82,6 +82,8 @@ class SeenPod(Struct, frozen=True):
     """Whose log it is that people mean."""
     progress: str = ""
     """What it says of its progress in its annotation."""
+    move_to: str = ""
+    """Where a person asks it to be moved."""
     manifest: bytes = b""
     """What a new pod for its job is made from; empty for those that are not ours to create."""
 
@@ -156,6 +158,7 @@ def pod_of(item: Json, *, keep: bool = False) -> SeenPod:
         refusal=_refusal(spec),
         container=notes.get(DEFAULT_CONTAINER) or str((spec.get("containers") or [{}])[0].get("name") or ""),
         progress=notes.get(names.PROGRESS, ""),
+        move_to=notes.get(names.MOVE_TO, ""),
         manifest=msgspec.json.encode(clean(item)) if keep and not owners else b"",
     )
 

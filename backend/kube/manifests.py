@@ -19,7 +19,7 @@ OF_ONE_POD = {
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 (a path)
 GIVEN_TOLERATIONS = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 """The server gives each pod these two for 300 seconds; the new pod gets its own."""
-PASSING_NOTES = ("kubectl.kubernetes.io/last-applied-configuration", names.PROGRESS)
+PASSING_NOTES = ("kubectl.kubernetes.io/last-applied-configuration", names.PROGRESS, names.MOVE_TO)
 OURS = frozenset({names.JOB, names.RUN, names.INCARNATION, names.MIGRATION})
 
 

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from backend.kube.convert import SeenPod
+from backend.kube.names import MOVE_TO
 from backend.kube.progress import RunningPod
 from backend.model import events as ev
 from backend.model.objects import Job, Pod
@@ -64,6 +65,7 @@ class Entry:
         "let_go",
         "lost",
         "measured",
+        "moved",
         "node",
         "pod",
         "said",
@@ -88,6 +90,8 @@ class Entry:
         self.cores = 0.0
         """Cores in use by its last report."""
         self.measured = 0.0
+        self.moved = ""
+        """Where a person asked it to be moved, as far as that was said."""
 
     def consumed(self, now: float) -> float:
         """Core-seconds consumed by now, if it goes on as it last reported; 0 where it never reported any use."""
@@ -192,6 +196,11 @@ class PodBook:
         if entry.said is Said.NOTHING:
             yield from self._introduce(entry)
         yield from self._advance(entry)
+        if pod.move_to != entry.moved and entry.said is Said.STARTED and self.ours(pod):
+            entry.moved = pod.move_to
+            if pod.move_to:
+                target = None if pod.move_to == "any" else pod.move_to
+                yield ev.MigrationAsked(self._now(), entry.job, target, f"the annotation {MOVE_TO}")
 
     def gone(self, pod: SeenPod) -> Iterator[ev.Event]:
         """A pod exists no more; `pod` is how it was last."""

@@ -40,6 +40,9 @@ class PlannerParameters(Parameters):
         "(jobs on the source - jobs on the target) - 1 has to be above it",
     )
     explain_nodes: PositiveCount = Field(8, description="nodes, best first, whose terms are kept with a verdict")
+    dry_run: bool = Field(
+        False, description="only say what would be moved: every move gets the verdict dry-run and none is begun"
+    )
     repeat_refusals: bool = Field(
         False, description="log a job's refusal again in each round even if the verdict is that of the round before"
     )
@@ -159,7 +162,7 @@ class Round:
         """The verdict on moving a running pod's job; None if it only repeats the one of an earlier round.
 
         Refusals come in this order: in-migration, not-migratable, already-migrated, cooling-down, nearly-finished,
-        round-budget, nobody-to-help, no-fitting-node, no-better-node.
+        round-budget, nobody-to-help, no-fitting-node, no-better-node, paused, dry-run.
         """
         verdict, reason, nodes = self._judge(pod, purpose)
         self.verdict = verdict
@@ -240,6 +243,11 @@ class Round:
         if better <= rules.margin:
             why = f"gain {better:g} is not above {rules.margin}"
             return "no-better-node", lambda: f"stays on {home}: {sides()}; {why}", nodes
+        if self._state.paused_by is not None:
+            by = self._state.paused_by
+            return "paused", lambda: f"stays on {home}: migrations are paused by {by}; {sides()}", nodes
+        if rules.dry_run:
+            return "dry-run", lambda: f"would move from {home} to {target.name}: {sides()}; gain {better:g}", nodes
         return "migrate", lambda: f"moves from {home} to {target.name}: {sides()}; gain {better:g}", nodes
 
     def _targets(self, job: Job, purpose: Purpose) -> list[NodeLoad]:

@@ -271,6 +271,7 @@ Verdict = Literal[
     "not-migratable",
     "in-migration",
     "paused",
+    "dry-run",
 ]
 
 
@@ -293,6 +294,23 @@ class MigrationConsidered(Event, frozen=True, gc=False, tag="migration_considere
     margin: float | None = None
     candidates: dict[str, dict[str, float]] = {}
     """Node -> the terms it was compared by (progressing, cpu_millis, running, ...)."""
+
+
+class MigrationAsked(Event, frozen=True, gc=False, tag="migration_asked"):
+    """A person asks for a job to be moved; a MigrationConsidered with the cause "manual" answers."""
+
+    job: str
+    target: str | None = None
+    """None: wherever it fits best."""
+    by: str = ""
+
+
+class MigrationsPaused(Event, frozen=True, gc=False, tag="migrations_paused"):
+    """A person has policies begin no more migrations, or lets them go on. Those under way go on, and so do those that a
+    person asks for."""
+
+    paused: bool
+    by: str = ""
 
 
 class MigrationStarted(Event, frozen=True, gc=False, tag="migration_started"):
@@ -356,6 +374,8 @@ AnyEvent = (
     | MigrationStarted
     | MigrationFinished
     | MigrationRolledBack
+    | MigrationAsked
+    | MigrationsPaused
 )
 
 _encoder = msgspec.json.Encoder()

@@ -99,6 +99,8 @@ class ClusterState:
         self.nodes.jobs_on = self._jobs_on
         self.migrations: dict[int, ev.MigrationStarted] = {}
         """Migrations under way."""
+        self.paused_by: str | None = None
+        """Who has policies begin no migrations; None while they may."""
         self._apply: dict[type[ev.Event], Callable[[Any], None]] = {
             ev.NodeAdded: self._node_added,
             ev.NodeChanged: self._node_changed,
@@ -121,6 +123,7 @@ class ClusterState:
             ev.MigrationStarted: self._migration_started,
             ev.MigrationFinished: self._migration_finished,
             ev.MigrationRolledBack: self._migration_rolled_back,
+            ev.MigrationsPaused: self._migrations_paused,
         }
 
     def apply(self, event: ev.Event) -> None:
@@ -187,6 +190,9 @@ class ClusterState:
     def _catalogue_declared(self, event: ev.CatalogueDeclared) -> None:
         self.nodes.facts.declare(event.images, event.buckets, event.objects, event.bandwidth)
         self.nodes.version += 1
+
+    def _migrations_paused(self, event: ev.MigrationsPaused) -> None:
+        self.paused_by = event.by if event.paused else None
 
     # -- jobs
 

@@ -28,6 +28,7 @@ VERDICTS = {  # verdict -> what it means in words
     "not-migratable": "stays: may not be migrated",
     "in-migration": "is being migrated",
     "paused": "stays: migration is paused",
+    "dry-run": "would migrate: dry run",
     "left": "considered and left",
 }
 

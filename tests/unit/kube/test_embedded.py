@@ -276,3 +276,16 @@ def test_a_wrong_token_is_an_error_that_says_so(world: World, tmp_path: Path) ->
     path.write_text(path.read_text().replace(str(world.server.token), "wrong"))
     with pytest.raises(ApiError, match="401 Unauthorized"):
         connect(kubeconfig=path).get("/api/v1/nodes")
+
+
+def test_a_person_asks_for_a_job_to_be_moved_by_an_annotation(world: World) -> None:
+    def script(event: ev.Event) -> Iterable[Action]:
+        if isinstance(event, ev.PodStarted):
+            note = {"metadata": {"annotations": {"podshift.io/migrate-to": "node-2"}}}
+            world.api.patch("/api/v1/namespaces/default/pods/a", note)
+        return ()
+
+    world.pod("a")
+    log = live(cluster(world.api), Answers(script=script), lambda event: isinstance(event, ev.MigrationAsked))
+    asked = [(event.job, event.target) for event in log if isinstance(event, ev.MigrationAsked)]
+    assert asked == [("a", "node-2")]

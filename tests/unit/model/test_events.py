@@ -57,6 +57,8 @@ SAMPLES: list[ev.Event] = [
     ev.MigrationStarted(30.0, 1, "lenet-1", "lenet-1", "node-1", "node-2", "converged", "frees node-1"),
     ev.MigrationFinished(42.0, 1, "lenet-1", "lenet-1-migrated", "node-2", 12.0),
     ev.MigrationRolledBack(42.0, 1, "lenet-1", "finished first"),
+    ev.MigrationAsked(43.0, "lenet-1", "node-2", "ada"),
+    ev.MigrationsPaused(44.0, True, "ada"),
 ]
 
 
