@@ -39,6 +39,7 @@ from backend.metrics.reading import UsageSource
 from backend.metrics.sampler import UsageSampler
 from backend.model import events as ev
 from backend.model.actions import Action, Wake
+from backend.model.periods import EMBEDDED_SPEED
 from backend.model.quantities import format_cpu
 from backend.model.seam import EventLog
 from backend.simulation.cluster import Fault, Submission
@@ -46,8 +47,6 @@ from backend.simulation.cluster import Fault, Submission
 Json = dict[str, Any]
 
 IMAGE = "podshift:latest"
-EMBEDDED_SPEED = 20.0
-"""Simulated seconds a second of an embedded run whose specification names no speed."""
 TICK_S = 0.25
 """Wall-clock seconds between two looks at whether the run is to stop."""
 SHORTEST_LOOK_S = 0.05

@@ -11,5 +11,7 @@ def next_multiple(now: float, period: float) -> float:
     return count * period
 
 
+EMBEDDED_SPEED = 20.0
+"""Simulated seconds a second of an embedded cluster where nobody says how many."""
 SLOWEST, FASTEST = 0.1, 1000.0
 """Seconds of an embedded cluster's clock in a second on the wall, at least and at most."""

@@ -3,6 +3,7 @@
 import math
 
 from backend.experiments.specification import Specification
+from backend.model.periods import EMBEDDED_SPEED
 
 START_S = 1.5
 """Until a worker process has started and loaded the libraries."""
@@ -23,12 +24,22 @@ def wall_clock_s(specification: Specification, workers: int) -> float:
     """
     length_s = simulated_s(specification)
     run_s = RUN_S + specification.job_count * JOB_S + _reports(specification, length_s) * REPORT_S
-    if specification.speed is not None:
-        run_s = max(run_s, length_s / specification.speed)
-    rounds = math.ceil(specification.run_count / workers)
+    speed = _speed(specification)
+    if speed is not None:
+        run_s = max(run_s, length_s / speed)
+    rounds = specification.run_count
+    if specification.target != "live":  # a real cluster is there for one run at a time
+        rounds = math.ceil(rounds / workers)
     if specification.pin_initial_placement:
         rounds = max(rounds, 2)  # the second arm waits for the first
     return START_S + rounds * run_s
+
+
+def _speed(specification: Specification) -> float | None:
+    """Simulated seconds a second; None for as fast as possible."""
+    if specification.target == "live":
+        return 1.0
+    return specification.speed or (EMBEDDED_SPEED if specification.target == "embedded" else None)
 
 
 def simulated_s(specification: Specification) -> float:

@@ -122,11 +122,12 @@ def _what(values: Mapping[str, Any]) -> html.Section:
                 ),
                 dmc.Select(
                     id=ids.field("target"), label="Target",
-                    description="A live cluster cannot be chosen in this version yet",
+                    description="Clusters run in real time, jobs as pods; a live one has its own nodes",
                     value=values["target"],
                     data=[
                         {"value": "simulator", "label": "Simulator"},
-                        {"value": "live", "label": "Live cluster (not in this version)", "disabled": True},
+                        {"value": "embedded", "label": "Embedded cluster of its own"},
+                        {"value": "live", "label": "The cluster Podshift is connected to"},
                     ],
                     allowDeselect=False, **CHOICE,
                 ),

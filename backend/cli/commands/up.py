@@ -16,7 +16,7 @@ from backend.cli import complaints
 from backend.cli.home import home_option
 from backend.cli.kubernetes import kubernetes_options
 from backend.cli.servers import LOOPBACK, Server, listen, port_of
-from backend.model.periods import FASTEST, SLOWEST
+from backend.model.periods import EMBEDDED_SPEED, FASTEST, SLOWEST
 
 _READY_S = 60.0
 """A first start on a slow machine compiles every module and loads pandas and pyarrow: some 20 s."""
@@ -40,7 +40,7 @@ _THREADS = 8
 @click.option(
     "--speed",
     type=click.FloatRange(SLOWEST, FASTEST),
-    default=20.0,
+    default=EMBEDDED_SPEED,
     show_default=True,
     help="Simulated seconds a second in the embedded cluster.",
 )
