@@ -8,6 +8,7 @@
     const SOURCES = {
         simulator: ["SIM · Simulator", "chip chip-sim"],
         import: ["REC · Imported record", "chip chip-rec"],
+        embedded: ["EMB · Embedded cluster", "chip chip-emb"],
         live: ["LIVE · Cluster", "chip chip-livesource"],
     };
 

@@ -33,10 +33,11 @@ _logger = logging.getLogger(__name__)
 
 def create(store: Store, specification: Specification, *, note: str = "") -> str:
     """Store an experiment and its runs, all queued; its id. A Runner of this process has to be given it."""
-    experiment = store.create_experiment(specification.name, specification.to_mapping(), note=note)
+    source = specification.target
+    experiment = store.create_experiment(specification.name, specification.to_mapping(), source=source, note=note)
     for seed in specification.seeds:
         for arm in specification.arms:
-            store.create_run(experiment, arm.name, seed)
+            store.create_run(experiment, arm.name, seed, source=source)
     return experiment
 
 

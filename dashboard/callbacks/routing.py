@@ -108,7 +108,7 @@ def _compare(source: Source, links: Links, search: str) -> list[Any]:
         state,
         search,
         names=compare.labels(found),
-        source="import" if sources == {"import"} else "simulator",
+        source=sources.pop() if len(sources) == 1 else "simulator",
         title=" ".join(["Compare", *experiments_named]),
         seen=etag(followed(rows)),
     )

@@ -22,7 +22,8 @@ ACTIVE = frozenset({"queued", "running", "stopping"})
 SOURCES = {
     "simulator": ("SIM", "Simulated", "sim"),
     "import": ("REC", "Recorded elsewhere, imported", "rec"),
-    "live": ("LIVE", "Live cluster", "livesource"),
+    "embedded": ("EMB", "Pods on an embedded cluster, in real time", "emb"),
+    "live": ("LIVE", "Pods on a Kubernetes cluster", "livesource"),
 }
 
 
@@ -56,7 +57,7 @@ def progress_words(progress: Mapping[str, Any] | None) -> str:
     if given.get("jobs"):
         said.append(f"{given.get('jobs_done') or 0} of {given['jobs']} jobs")
     if given.get("time_s") is not None:
-        said.append(f"{seconds(given['time_s'])} simulated")
+        said.append(f"{seconds(given['time_s'])} of the run")
     if given.get("eta_s") is not None:
         said.append(f"about {seconds(given['eta_s'])} left")
     return " · ".join(said) or "waiting to start"

@@ -23,7 +23,7 @@ def page(
 
     `seen` is the mark of the data the page was made from (feed.mark), so that the poller need not send them again.
     """
-    mark = {"simulator": "SIM · ", "import": "REC · "}.get(source, "")
+    mark = {"simulator": "SIM · ", "import": "REC · ", "embedded": "EMB · ", "live": "LIVE · "}.get(source, "")
     return [
         dcc.Store(
             id=ids.INFO, data={"title": f"{mark}{title} · Podshift", "source": source, "watch": watch, "every": every}

@@ -205,18 +205,28 @@ def _what_goes_on(run: Mapping[str, Any]) -> str:
     return "The other runs of the experiment go on."
 
 
+STOPPED_ON = {
+    "simulator": "on the simulator",
+    "embedded": "on its embedded cluster",
+    "live": "on the Kubernetes cluster",
+}
+
+
 def _stop_dialog(run: Mapping[str, Any]) -> dmc.Modal:
     jobs = (run.get("progress") or {}).get("jobs") or job_count(run.get("specification") or {})
+    source = str(run.get("source") or "simulator")
+    where = STOPPED_ON.get(source, STOPPED_ON["simulator"])
+    pods = " The pods that it created there are deleted, and no others." if source == "live" else ""
     return dmc.Modal(
         [
             html.P(
                 [
                     "This stops the run ",
                     html.Strong(str(run["id"])),
-                    f" on the simulator with its {plural(int(jobs), 'job')}." if jobs else " on the simulator.",
+                    f" {where} with its {plural(int(jobs), 'job')}." if jobs else f" {where}.",
                 ]
             ),
-            html.P(f"What was recorded so far is kept and marked as stopped. {_what_goes_on(run)}"),
+            html.P(f"What was recorded so far is kept and marked as stopped.{pods} {_what_goes_on(run)}"),
             html.Div(
                 [
                     dmc.Button("Keep it running", id=STOP_CANCEL, variant="default", n_clicks=0),
