@@ -13,11 +13,14 @@ from tests.kube.contract.world import Kubectl, World, load, node
 
 
 def _programs() -> list[str]:
-    """Every kubectl to test with: PODSHIFT_TEST_KUBECTL (a path list), else the environment's own, else PATH's."""
+    """Every kubectl to test with: PODSHIFT_TEST_KUBECTL (a path list), else the environment's own, the newest, and that
+    of the system, which on Debian is an old one."""
     if named := os.environ.get("PODSHIFT_TEST_KUBECTL"):
         return named.split(os.pathsep)
-    own = Path(sys.executable).with_name("kubectl")
-    return [str(own) if own.exists() else "kubectl"]
+    own = Path(sys.executable).parent
+    elsewhere = [folder for folder in os.get_exec_path() if Path(folder) != own]
+    systems = shutil.which("kubectl", path=os.pathsep.join(elsewhere)) or "kubectl"
+    return [str(own / "kubectl"), systems]
 
 
 @pytest.fixture(scope="session")
