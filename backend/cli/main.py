@@ -10,6 +10,7 @@ from backend.cli.commands.pin import pin, unpin
 from backend.cli.commands.run import run
 from backend.cli.commands.runs import runs
 from backend.cli.commands.serve import serve
+from backend.cli.commands.template import template
 from backend.cli.commands.train import train
 from backend.cli.commands.up import up
 from backend.cli.complaints import Commands
@@ -24,5 +25,5 @@ def main() -> None:
     """
 
 
-for _command in (run, compare, runs, export, import_, pin, unpin, perf, train, cluster, up, serve):
+for _command in (run, compare, runs, export, import_, template, pin, unpin, perf, train, cluster, up, serve):
     main.add_command(_command)

@@ -10,12 +10,13 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from backend.embedded.apiserver.tls import TlsUnavailableError
@@ -27,22 +28,25 @@ from backend.kube import names
 from backend.kube.client import Api, ApiError, ConnectError, connect
 from backend.kube.clock import ClusterClock
 from backend.kube.cluster import KubernetesCluster
+from backend.kube.convert import job_of
 from backend.kube.feed import Feed
 from backend.kube.pod_logs import PodLogs
 from backend.kube.pods import Scope
 from backend.kube.progress import Annotations
 from backend.kube.records import RecordedLog, Recorder
+from backend.kube.templates import TemplateError, TemplateFolder, default_folder, pod_of
 from backend.metrics.metrics_server import PATH as NODE_METRICS
 from backend.metrics.metrics_server import MetricsServerSource
 from backend.metrics.prometheus import PrometheusSource
 from backend.metrics.reading import UsageSource
 from backend.metrics.sampler import UsageSampler
 from backend.model import events as ev
-from backend.model.actions import Action, Wake
+from backend.model.actions import Action, CreatePod, Wake
 from backend.model.periods import EMBEDDED_SPEED
 from backend.model.quantities import format_cpu
 from backend.model.seam import EventLog
 from backend.simulation.cluster import Fault, Submission
+from backend.store.home import default_home
 
 Json = dict[str, Any]
 
@@ -73,13 +77,15 @@ class Settings(Struct, frozen=True):
     """Address of a Prometheus; empty: node usage comes from metrics-server."""
     image: str = IMAGE
     """Image of the built-in training job."""
+    templates: Path = Path("templates")
+    """Folder of the job templates."""
     claim: str = ""
     """PersistentVolumeClaim that all nodes can mount, for checkpoints; without one a job that moves begins anew."""
 
     @classmethod
     def from_environment(cls) -> "Settings":
         """PODSHIFT_KUBECONFIG, PODSHIFT_CONTEXT, PODSHIFT_IN_CLUSTER, PODSHIFT_PROMETHEUS, PODSHIFT_IMAGE,
-        PODSHIFT_CHECKPOINT_CLAIM."""
+        PODSHIFT_TEMPLATES, PODSHIFT_CHECKPOINT_CLAIM."""
         get = os.environ.get
         return cls(
             get("PODSHIFT_KUBECONFIG", ""),
@@ -87,6 +93,7 @@ class Settings(Struct, frozen=True):
             get("PODSHIFT_IN_CLUSTER", "") in ("1", "true"),
             get("PODSHIFT_PROMETHEUS", ""),
             get("PODSHIFT_IMAGE", "") or IMAGE,
+            default_folder(default_home()),
             get("PODSHIFT_CHECKPOINT_CLAIM", ""),
         )
 
@@ -108,6 +115,7 @@ class LiveRun:
         recorder: Recorder,
         speed: Callable[[], float],
         manifest: Callable[[Submission], Json],
+        templates: Mapping[str, Json],
         fail: Callable[[Fault, bool], None] | None = None,
     ) -> None:
         """`fail` has a node fail (True) or come back (False)."""
@@ -116,6 +124,9 @@ class LiveRun:
         self._recorder = recorder
         self._speed = speed
         self._manifest = manifest
+        self._templates = templates
+        self._pinned: dict[str, str] = {}
+        """Job -> the node that its template names."""
         self._until = specification.until
         self._plan: dict[str, Callable[[], None]] = {}
         """Timer -> what is to be done then."""
@@ -146,7 +157,11 @@ class LiveRun:
         return self._inner.now()
 
     def execute(self, action: Action) -> None:
-        """See Cluster."""
+        """See Cluster. A first pod goes where its template says, if the controller leaves it open."""
+        if isinstance(action, CreatePod) and action.pod.node is None and action.pod.incarnation == 0:
+            pinned = self._pinned.get(action.pod.job)
+            if pinned is not None:
+                action = CreatePod(msgspec.structs.replace(action.pod, node=pinned))
         self._inner.execute(action)
 
     def events(self) -> Iterator[ev.Event]:
@@ -175,7 +190,14 @@ class LiveRun:
         self._inner.execute(Wake(at if self._until is None else min(at, self._until), f"{_OURS}tick"))
 
     def _submit(self, submission: Submission) -> None:
-        self._inner.submit(submission.job, self._manifest(submission))
+        job, manifest = submission.job, self._manifest(submission)
+        template = self._templates.get(submission.model.template)
+        if template is not None:
+            manifest = pod_of(template, job.name, job.workload, manifest["metadata"]["annotations"])
+            job = msgspec.structs.replace(job_of(manifest), name=job.name, workload=job.workload)
+            if template["spec"].get("nodeName"):
+                self._pinned[job.name] = template["spec"]["nodeName"]
+        self._inner.submit(job, manifest)
 
 
 def pod_manifest(submission: Submission, image: str, *, claim: str = "", folder: str = "") -> Json:
@@ -237,6 +259,16 @@ def pod_manifest(submission: Submission, image: str, *, claim: str = "", folder:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
+def _templates(specification: Specification, folder: Path) -> dict[str, Json]:
+    """The templates that jobs of a specification are made from, by name."""
+    names_of = {one.model.template for one in specification.workload.build_submissions(specification.seeds[0])} - {""}
+    try:
+        return {name: TemplateFolder(folder).pod(name) for name in sorted(names_of)}
+    except (TemplateError, OSError) as error:
+        text = str(error)
+        raise UnreachableError(f"{text[:1].upper()}{text[1:]}.") from None
+
+
 def _number_of(name: str) -> int:
     """A seed for a job, the same in all arms."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
@@ -245,6 +277,7 @@ def _number_of(name: str) -> int:
 @contextmanager
 def embedded(specification: Specification, terms: Terms) -> Iterator[Ground]:
     """A cluster of the run's own, with the nodes of its specification, in this process."""
+    templates = _templates(specification, Settings.from_environment().templates)
     with ExitStack() as stack:
         machines = EmbeddedCluster(
             specification.cluster.build_nodes(),
@@ -284,6 +317,7 @@ def embedded(specification: Specification, terms: Terms) -> Iterator[Ground]:
             recorder=_recorder(stack, api, inner),
             speed=lambda: machines.world.speed,
             manifest=lambda one: pod_manifest(one, one.job.image),
+            templates=templates,
             fail=fail,
         )
 
@@ -292,6 +326,7 @@ def embedded(specification: Specification, terms: Terms) -> Iterator[Ground]:
 def live(specification: Specification, terms: Terms) -> Iterator[Ground]:
     """The cluster that the settings name; what the run created there is deleted when it ends, however it ends."""
     settings = Settings.from_environment()
+    templates = _templates(specification, settings.templates)
     with ExitStack() as stack:
         try:
             api = settings.connect()
@@ -316,6 +351,7 @@ def live(specification: Specification, terms: Terms) -> Iterator[Ground]:
             recorder=_recorder(stack, api, inner),
             speed=clock.speed,
             manifest=lambda one: pod_manifest(one, settings.image, claim=settings.claim, folder=label_of(terms.label)),
+            templates=templates,
         )
 
 

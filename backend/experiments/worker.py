@@ -25,6 +25,8 @@ from backend.experiments.execute import Progress, run_arm
 from backend.experiments.specification import parse
 from backend.folds.summary import summarise
 from backend.folds.tables import Fold
+from backend.kube.templates import VARIABLE as TEMPLATES
+from backend.kube.templates import default_folder
 from backend.model.events import Event
 from backend.store.errors import FinishedError, StoreError, UnusableError, is_disk_fault, unusable
 from backend.store.files import remove_leftovers
@@ -133,6 +135,7 @@ def work(home: Path, url: str | None, connection: Connection) -> None:
     signal.signal(signal.SIGTERM, interrupt)
     threading.Thread(target=_end_with_parent, name="podshift-parent", daemon=True).start()
     collect_seldom()
+    os.environ[TEMPLATES] = str(default_folder(home))
     store = Store(home, url)
     while True:
         try:

@@ -19,9 +19,9 @@ from backend.model.fields import Cpu, Memory, ObjectName, Parameters, PositiveCo
 from backend.model.objects import Toleration
 from backend.model.random_streams import stream
 from backend.simulation.cluster import Submission
-from backend.simulation.curves import read_points
+from backend.simulation.curves import Curve, read_points
 from backend.simulation.presets import PRESETS, get_model
-from backend.simulation.training import TrainingModel
+from backend.simulation.training import CoreSeconds, TrainingModel
 
 NAME_LENGTH = 53
 """Longest name of a job (backend.model.fields.ObjectName)."""
@@ -29,6 +29,7 @@ _POD_ENDING = re.compile(r"-(migrated|restarted)(-\d+)?$")
 """What pods of a job add to its name; a job that ended so could take the pod name of another."""
 
 OVERRIDES = (
+    "core_s_per_iteration",
     "parallelism",
     "cpu_request",
     "cpu_limit",
@@ -37,6 +38,8 @@ OVERRIDES = (
     "tolerations",
     "labels",
     "migratable",
+    "template",
+    "curve",
 )
 """What a job may set otherwise than its model, besides its iterations."""
 
@@ -75,8 +78,13 @@ def _as_written(model: TrainingModel) -> Any:
         return model.name
     written = model.model_dump(mode="json", exclude_defaults=True)
     if "curve" in written:
-        written["curve"] = {"kind": model.curve.kind, **written["curve"]}
+        written["curve"] = _curve_as_written(model.curve)
     return written
+
+
+def _curve_as_written(curve: Curve | None) -> Any:
+    """Its kind is named even where it is the default one: it says how to read the rest."""
+    return curve and {"kind": curve.kind, **curve.model_dump(mode="json", exclude_defaults=True)}
 
 
 Model = Annotated[
@@ -94,6 +102,7 @@ class JobEntry(Parameters):
     model: str | None = Field(None, description="one of the workload's models or a preset; assigned if left out")
     at: Annotated[Moment, BeforeValidator(not_bool)] | None = Field(None, description="second at which it arrives")
     iterations: PositiveCount | None = Field(None, description="iterations to train, exactly")
+    core_s_per_iteration: CoreSeconds | None = Field(None, description="core-seconds that one iteration takes")
     parallelism: PositiveCpu | None = Field(None, description="cores it can use at most")
     cpu_request: Cpu | None = Field(None, description="cores it asks for")
     cpu_limit: PositiveCpu | None = Field(None, description="cores it may use at most")
@@ -102,6 +111,17 @@ class JobEntry(Parameters):
     tolerations: tuple[Toleration, ...] | None = Field(None, description="taints it tolerates")
     labels: dict[str, str] | None = Field(None, description="labels of its pods, such as data and capabilities")
     migratable: bool | None = Field(None, description="whether it may be migrated")
+    template: Annotated[str, Field(max_length=63)] | None = Field(
+        None, description="job template that its pods are made from on a cluster"
+    )
+    curve: Annotated[Curve | None, PlainSerializer(_curve_as_written)] = Field(
+        None, description="evaluation value over the training"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _points_for_file(cls, value: Any, info: ValidationInfo) -> Any:
+        return _with_points(value, (info.context or {}).get("folder"))
 
     def apply(self, model: TrainingModel) -> TrainingModel:
         """The model as this job runs it."""

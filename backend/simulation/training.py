@@ -8,15 +8,15 @@ from backend.model.fields import Cpu, Memory, ObjectName, Parameters, PositiveCo
 from backend.model.objects import Job, Toleration
 from backend.simulation.curves import Curve, Exponential
 
+CoreSeconds = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
+
 
 class TrainingModel(Parameters):
     """What a training job does and needs."""
 
     name: ObjectName = Field(description="name of the model; jobs of it are equal pods")
     iterations: PositiveCount = Field(100, le=10_000_000, description="iterations of a full training")
-    core_s_per_iteration: Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)] = Field(
-        40.0, description="core-seconds that one iteration takes"
-    )
+    core_s_per_iteration: CoreSeconds = Field(40.0, description="core-seconds that one iteration takes")
     parallelism: PositiveCpu = Field(8000, description="cores that the job can use at most")
     cpu_request: Cpu = Field(0, description="cores it asks for; 0 as in the authors' experiments")
     cpu_limit: PositiveCpu | None = Field(None, description="cores it may use at most")
@@ -37,6 +37,9 @@ class TrainingModel(Parameters):
     tolerations: tuple[Toleration, ...] = Field((), description="taints it tolerates")
     labels: dict[str, str] = Field(
         default={}, description="labels of its pods, such as data and capabilities that Skippy looks at"
+    )
+    template: Annotated[str, Field(max_length=63)] = Field(
+        "", description="job template that its pods are made from on a cluster; the built-in training if left out"
     )
     migratable: bool = Field(True, description="whether it may be migrated")
 

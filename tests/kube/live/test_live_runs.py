@@ -1,5 +1,6 @@
 """Experiments on a cluster that others use as well: only what a run created is deleted, however it ends."""
 
+import json
 import os
 import signal
 import subprocess
@@ -177,3 +178,47 @@ def test_the_clock_follows_a_change_of_speed(machines: EmbeddedCluster, api: Api
         assert clock.now() >= before
     finally:
         clock.stop()
+
+
+def templated() -> Json:
+    """One job, made from the template 'vgg'."""
+    changed = specification().to_mapping()
+    changed["workload"]["models"][0]["template"] = "vgg"
+    return changed
+
+
+def test_pods_are_made_from_their_template_and_go_where_it_says(
+    api: Api, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PODSHIFT_TEMPLATES", str(tmp_path))
+    pod = {"kind": "Pod", "metadata": {"annotations": {"podshift.io/run-seconds": "7"}, "labels": {"team": "a"}}}
+    container = {"name": "main", "image": "vgg:1", "resources": {"requests": {"cpu": "500m"}}}
+    pod["spec"] = {"nodeName": "node-1", "containers": [container]}
+    (tmp_path / "vgg.yaml").write_text(json.dumps(pod))
+    log: list[ev.Event] = []
+    seen: list[Json] = []
+    outcome = run_arm(
+        parse(templated()),
+        "default",
+        1,
+        log,
+        should_stop=lambda: bool(seen.extend(api.get("/api/v1/pods", {"labelSelector": "team=a"})["items"])),
+    )
+    assert outcome.status == "finished"
+    bound = {event.pod: event.node for event in log if isinstance(event, ev.PodBound)}
+    assert (bound["short-1"], bound["short-2"]) == ("node-1", "node-1")
+    submitted = {event.job.name: event.job.cpu_request_millis for event in log if isinstance(event, ev.JobSubmitted)}
+    assert (submitted["short-1"], submitted["short-2"]) == (500, 500)
+    assert {one["metadata"]["name"] for one in seen} == {"short-1", "short-2"}
+    assert {one["spec"]["containers"][0]["image"] for one in seen} == {"vgg:1"}
+
+
+def test_a_template_that_is_missing_is_said_before_anything_is_made(
+    api: Api, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PODSHIFT_TEMPLATES", str(tmp_path))
+    log: list[ev.Event] = []
+    with pytest.raises(UnreachableError, match="There is no template 'vgg'"):
+        run_arm(parse(templated()), "default", 1, log)
+    assert log == []
+    assert names(api) == {"somebody"}
