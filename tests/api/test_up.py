@@ -39,6 +39,11 @@ def up(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
         yield process, process.stdout.readline().strip()
         if process.poll() is None:
             process.terminate()
+        try:
+            process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
 
 
 def answers(client: httpx.Client, path: str) -> bool:
